@@ -1,0 +1,288 @@
+"""Which cells exist and with which launch shape, and which strategy a call gets where nothing was measured.
+
+V is the number of 16-byte vectors in a row of the bucket. Measured reasons are from an H200 (sm_90, 132 SMs), cold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from .spec import ANY, ROWS_MAX, VECTOR_BYTES, Op, Spec, Types, bucket_name
+
+ACCESSES = ("exact", "masked", "unaligned")  # narrow to general: each also serves what those before it serve
+
+SMEM_MAX = 232448  # 227 KB: what a block may have of an SM's shared memory
+THREADS_MAX = 1024
+WARP = 32
+CLUSTER_MAX = 8  # the largest cluster that every device grants
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Coordinates in the dispatch table."""
+
+    op: Op
+    types: Types
+    bucket: int
+    strategy: str
+    access: str
+
+    @property
+    def name(self) -> str:
+        return f"nst_{self.op.name}_{self.types.name}_n{bucket_name(self.bucket)}_{self.strategy}_{self.access}"
+
+    @property
+    def vectors(self) -> int:
+        return self.bucket * self.types.data.bytes // VECTOR_BYTES
+
+
+@dataclass(frozen=True)
+class Config:
+    """The launch shape of a kernel."""
+
+    threads: int  # of a block
+    lanes: int  # threads of a block that share a row
+    vectors: int  # 16-byte vectors of a row that a thread holds
+    cluster: int = 1  # blocks that share a row
+    rows_per_block: int = 1
+    blocks_per_sm: int = 0  # the grid is limited to so many; 0: not limited
+    slots: int = 0  # of a ring
+    smem: int = 0  # bytes of dynamic shared memory
+    min_blocks: int = 1  # blocks that the compiler must leave registers for on an SM
+    hint: str = "NONE"  # L2 hint of the reads of streamed data
+
+
+@dataclass(frozen=True)
+class Hole:
+    reason: str
+
+
+def cell(spec: Spec, c: Cell) -> Config | Hole:
+    """The one validity predicate."""
+    if c.strategy == "loop":
+        return _loop(c)
+    if c.bucket == ANY:
+        return Hole("a bucket without limit has no compile-time shape")
+    if not _is_power_of_two(c.bucket):
+        general = bucket_name(_next_power_of_two_bucket(spec, c.bucket))
+        if c.types.weight != c.types.data:
+            return Hole(f"f32 weights beside 16-bit data: served by bucket {general}")
+        if c.access != "exact":
+            return Hole(f"rows of this length that are not exact are served by bucket {general}")
+    return STRATEGIES[c.strategy](c)
+
+
+# ---- Strategies ------------------------------------------------------------------------------------------------
+
+
+def _warp(c: Cell) -> Config | Hole:
+    """Lanes of a warp share a row: 2 to 4 vectors a lane, and a cache line (8 vectors) a request where V allows."""
+    v = c.vectors
+    if v > 256:
+        return Hole("more than 256 vectors: longer than a warp holds in registers")
+    # The fewest lanes that hold the row with 4 vectors each, but 8 or more, or one for 2 vectors of a shorter row.
+    lanes = min(WARP, max(_power_of_two_from(_ceil(v, 4)), min(8, v // 2), 1))
+    # A row that does not fill its lanes is spread over fewer of them if it fills those: 144 vectors = 16 x 9.
+    while lanes > 1 and v % lanes and _ceil(v, lanes // 2) <= 9:
+        lanes //= 2
+    threads = 128  # 4 warps: 2048 such blocks start in 1.8 us, and few rows still spread over many SMs
+    return Config(threads, lanes, _ceil(v, lanes), rows_per_block=threads // lanes)
+
+
+def _block(c: Cell) -> Config | Hole:
+    """2 vectors a thread: 256 x 2 won at 512 vectors (1.38 us a row, 125.9 us for 32768), 512 x 2 at 1024."""
+    v = c.vectors
+    if v < 64:
+        return Hole("fewer than 64 vectors: too short for a block of 64 threads")
+    if v > 2048:
+        return Hole("more than 2048 vectors: longer than a block holds in registers")
+    threads, vectors = _block_shape(v, vectors_max=8)
+    return Config(threads, threads, vectors, smem=4 * threads, hint=_hint(c))
+
+
+def _persist(c: Cell) -> Config | Hole:
+    """As block, with this row and the next in registers: so 4 vectors a thread at most."""
+    v = c.vectors
+    if v < 128:
+        return Hole("fewer than 128 vectors: a row is too short to be worth requesting early")
+    if v > 2048:
+        return Hole("more than 2048 vectors: two rows are more than a block holds in registers")
+    threads, vectors = _block_shape(v, vectors_max=4)
+    # Vectors that a thread has in registers, of two rows and the weights: up to 8 fit 64 registers (1024 threads an
+    # SM), more need 128 (512 threads an SM). Registers spilled for occupancy cost several times over.
+    held = vectors * (2 * _streams(c) + _weight_vectors(c))
+    if held > 16:
+        return Hole("more than 16 vectors a thread, of two rows and the weights: registers would spill")
+    blocks = max(1, (1024 if held <= 8 else 512) // threads)
+    return Config(threads, threads, vectors, blocks_per_sm=blocks, smem=2 * 4 * threads, min_blocks=blocks,
+                  hint=_hint(c))
+
+
+def _reread(c: Cell) -> Config | Hole:
+    """Few registers, so that blocks overlap: 512 threads with two blocks an SM won at 2048 vectors (499 us), 1024
+    threads at 4096 (993 us; 512 threads 1040-1150) and above (2070 us at 8192)."""
+    v = c.vectors
+    if v < 1024:
+        return Hole("fewer than 1024 vectors: a row fits in registers, reading it twice gains nothing")
+    if v > 65536:
+        return Hole("more than 65536 vectors: the rows in flight do not fit the L2 cache")
+    threads = 512 if v <= 2048 else 1024
+    min_blocks = 2 if threads == 512 else 1
+    return Config(threads, threads, _in_flight(c), smem=4 * threads, min_blocks=min_blocks, hint=_hint(c))
+
+
+def _cluster(c: Cell) -> Config | Hole:
+    """8 blocks a row, 1 vector a thread where 512 threads suffice: for few rows, the shortest chain of reads."""
+    v = c.vectors
+    if v < 256:
+        return Hole("fewer than 256 vectors: a block is faster than an exchange in a cluster (0.6 us)")
+    if v > 16384:
+        return Hole("more than 16384 vectors: longer than a cluster of 8 holds in registers")
+    cluster = 8 if v >= 8 * 64 else 4  # blocks have 64 threads at least
+    part = _ceil(v, cluster)
+    threads = min(512, max(64, _power_of_two_from(part)))
+    return Config(threads, threads, _ceil(part, threads), cluster=cluster, smem=_cluster_smem(threads, cluster))
+
+
+def _ring(c: Cell) -> Config | Hole:
+    """A mover warp fills slots of 16 KB with bulk copies; 512 threads take the statistics of the next row while they
+    write this one. 13 slots reached 2083 us at 16384 vectors; fewer where the exchange buffers need the space."""
+    v = c.vectors
+    if c.access == "unaligned":
+        return Hole("bulk copies need rows on 16-byte boundaries")
+    if v < 4096:
+        return Hole("fewer than 4096 vectors: the ring lost to plain blocks by 5-10 %")
+    consumers = 512
+    slot = consumers * 2 * VECTOR_BYTES  # two vectors a consumer: of x, or one of x and one of residual
+    # 8 vectors a thread if possible: their weights stay in registers.
+    cluster = min(CLUSTER_MAX, max(2, _power_of_two_from(_ceil(v, 8 * consumers))))
+    vectors = v // cluster // consumers
+    if vectors * _streams(c) > 16:
+        return Hole("a row of over 1 MB (x and residual) is longer than a cluster of 8 holds in its rings")
+    exchange = 4 * 16 * WARP * 4 * cluster  # four buffers; from each block, 32 lane sums of each of 16 warps
+    barriers = 512
+    slots = min(13, (SMEM_MAX - exchange - barriers) // slot)
+    return Config(consumers + WARP, consumers, vectors, cluster=cluster, blocks_per_sm=1, slots=slots,
+                  smem=slots * slot + exchange + barriers, hint=_hint(c))
+
+
+def _loop(c: Cell) -> Config | Hole:
+    """A cluster a row, any length: 8 blocks of 512."""
+    if c.bucket != ANY:
+        return Hole("the general loop is for lengths above all buckets")
+    if c.access == "exact":
+        return Hole("no length is exact in a bucket without limit")
+    return Config(512, 512, _in_flight(c), cluster=8, smem=_cluster_smem(512, 8), min_blocks=2)
+
+
+STRATEGIES: dict[str, Callable[[Cell], Config | Hole]] = {
+    "warp": _warp,
+    "block": _block,
+    "persist": _persist,
+    "reread": _reread,
+    "cluster": _cluster,
+    "ring": _ring,
+    "loop": _loop,
+}
+
+
+# ---- Choices ---------------------------------------------------------------------------------------------------
+
+
+def default_choice(v: int, access: str) -> list[tuple[int, tuple[str, ...]]]:
+    """For a served bucket of `v` vectors (0: any length): up to so many rows, the first of these strategies that has
+    a kernel."""
+    if v == 0:
+        return [(ROWS_MAX, ("loop",))]
+    if v <= 128:  # up to 1024 elements of 16 bits; 1024 such rows: 2.82 us with a warp a row, 3.10 with a block
+        return [(ROWS_MAX, ("warp", "block", "loop"))]
+    # Few rows: a cluster spreads each over 8 SMs (1 x 8192: 1.60 us, 1 x 16384: 1.73 us, other kernels 3.9). With 16
+    # rows every block still has an SM of its own; of longer rows, which a block would read in many steps, 64.
+    few = 0 if v < 1024 else 16 if v < 2048 else 64
+    ranges: list[tuple[int, tuple[str, ...]]] = [(few, ("cluster", "loop"))] if few else []
+    if v < 512:
+        return [*ranges, (ROWS_MAX, ("block", "warp", "loop"))]
+    if v < 2048:
+        # Requesting the next row early pays from about 8 rows an SM (2048 x 8192: 16.9 us) until the launch is so
+        # large that plain blocks overlap as well (32768 x 8192: 248.6 us with 512 x 2). An element-aligned row is
+        # bound by its narrow reads, not by their latency.
+        if access == "unaligned":
+            return [*ranges, (ROWS_MAX, ("block", "loop"))]
+        return [*ranges, (999, ("block", "loop")), (8191, ("persist", "block", "loop")), (ROWS_MAX, ("block", "loop"))]
+    if v <= 4096:
+        # Read twice, the second time from cache, with many rows (32768 x 16384: 498.7 us, 32768 x 32768: 993 us);
+        # while there are few blocks an SM to overlap, reading once is shorter.
+        return [*ranges, (999, ("block", "reread", "loop")), (ROWS_MAX, ("reread", "block", "loop"))]
+    if v < 16384:  # 32768 x 65536: 2070 us read twice; the ring wins where the rows in flight no longer fit L2
+        return [*ranges, (ROWS_MAX, ("reread", "loop"))]
+    return [*ranges, (ROWS_MAX, ("ring", "reread", "loop"))]  # 16384 x 131072: 2083 us, 8192 x 262144: 2095-2110 us
+
+
+def served_bucket(spec: Spec, types: Types, bucket: int, access: str) -> int:
+    """The bucket whose kernels serve a call of this kind."""
+    own = _is_power_of_two(bucket) or (access == "exact" and types.weight == types.data)
+    return bucket if bucket == ANY or own else _next_power_of_two_bucket(spec, bucket)
+
+
+def serving_cells(spec: Spec, op: Op, types: Types, bucket: int, access: str, strategy: str) -> Sequence[Cell]:
+    """The cells of a strategy that can serve calls of this bucket and access, best first."""
+    cells: list[Cell] = []
+    for b in dict.fromkeys((served_bucket(spec, types, bucket, access), ANY)):
+        for a in ACCESSES[ACCESSES.index(access):]:
+            if a in (described.name for described in spec.accesses) and (a != "exact" or b == bucket):
+                cells.append(Cell(op, types, b, strategy, a))
+    return cells
+
+
+# ---- Arithmetic ------------------------------------------------------------------------------------------------
+
+
+def _ceil(a: int, b: int) -> int:
+    return -(-a // b)
+
+
+def _is_power_of_two(x: int) -> bool:
+    return x > 0 and x & (x - 1) == 0
+
+
+def _power_of_two_from(x: int) -> int:
+    """The smallest power of two >= x."""
+    return 1 << max(0, x - 1).bit_length()
+
+
+def _next_power_of_two_bucket(spec: Spec, bucket: int) -> int:
+    return next((b for b in spec.buckets if b > bucket and _is_power_of_two(b)), ANY)
+
+
+def _streams(c: Cell) -> int:
+    """Tensors that are read row by row."""
+    return 2 if c.op.fused_add else 1
+
+
+def _weight_vectors(c: Cell) -> int:
+    """16-byte vectors of weights beside one of data."""
+    return c.types.weight.bytes // c.types.data.bytes
+
+
+def _in_flight(c: Cell) -> int:
+    """Vectors of each stream that a thread requests at a time where no row stays in registers: 4 reads of the row, or
+    of its weights, in all."""
+    return 4 // max(_streams(c), _weight_vectors(c))
+
+
+def _block_shape(v: int, vectors_max: int) -> tuple[int, int]:
+    """(threads, vectors) of a block a row: no idle lanes if possible, then close to 2 vectors a thread, with 64 to 512
+    threads (blocks of 1024 are poor for streaming)."""
+    shapes = [(t, _ceil(v, t)) for t in (64, 128, 256, 512) if _ceil(v, t) <= vectors_max]
+    return min(shapes, key=lambda s: (s[0] * s[1] - v, abs(s[1] - 2)))
+
+
+def _cluster_smem(threads: int, cluster: int) -> int:
+    """A float a thread, 32 lane sums from each block, an mbarrier; whole 128 bytes."""
+    return _ceil(4 * threads + 4 * WARP * cluster + 16, 128) * 128
+
+
+def _hint(c: Cell) -> str:
+    """Keeping read lines in L2 is worth 3-4 % wherever more than L2 is streamed; below 60 MB it gains nothing, and
+    rows under 256 vectors rarely make such a launch."""
+    return "EVICT_LAST" if c.vectors >= 256 and c.access != "unaligned" else "NONE"

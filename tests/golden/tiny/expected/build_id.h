@@ -1,0 +1,14 @@
+/*
+ * Printed by `python3 -m codegen all` from spec axes.json and template build_id.h.j2; not to be edited.
+ *
+ * Digest of the tables and the device sources, as in the file BUILD_ID. A kernel image carries it as the name of an
+ * empty kernel, so that a library refuses the image of another build.
+ */
+#ifndef NST_BUILD_ID_H
+#define NST_BUILD_ID_H
+
+#define NST_BUILD_ID "34918e757b3c412c"
+#define NST_BUILD_ID_KERNEL nst_build_id_34918e757b3c412c
+#define NST_BUILD_ID_SYMBOL "nst_build_id_34918e757b3c412c"
+
+#endif

@@ -1,0 +1,1 @@
+/* Stands for the device code: it counts for the build id. */

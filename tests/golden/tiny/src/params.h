@@ -1,0 +1,1 @@
+/* Stands for the parameters: it counts for the build id. */
