@@ -14,6 +14,7 @@ ACCESSES = ("exact", "masked", "unaligned")  # narrow to general: each also serv
 SMEM_MAX = 232448  # 227 KB: what a block may have of an SM's shared memory
 THREADS_MAX = 1024
 WARP = 32
+BLOCKS_MAX = 32  # that an SM can hold
 CLUSTER_MAX = 8  # the largest cluster that every device grants
 
 
@@ -90,14 +91,20 @@ def _warp(c: Cell) -> Config | Hole:
 
 
 def _block(c: Cell) -> Config | Hole:
-    """2 vectors a thread: 256 x 2 won at 512 vectors (1.38 us a row, 125.9 us for 32768), 512 x 2 at 1024."""
+    """2 or 4 vectors a thread: of 40 shapes 128 x 2 won at 256 vectors, 256 x 2 at 512, 256 x 4 at 1024, 512 x 4 at
+    2048; 512 x 2 at 1024 was 6-25 % slower, 1024 x 1 took twice as long."""
     v = c.vectors
     if v < 64:
         return Hole("fewer than 64 vectors: too short for a block of 64 threads")
     if v > 2048:
         return Hole("more than 2048 vectors: longer than a block holds in registers")
     threads, vectors = _block_shape(v, vectors_max=8)
-    return Config(threads, threads, vectors, smem=4 * threads, hint=_hint(c))
+    # Vectors in registers, of a row and the weights: up to 4 fit 40 registers (1536 threads an SM), up to 8 fit 64
+    # (1024 threads), more need up to 128 (512 threads). The narrow reads of unaligned rows need more addresses.
+    held = vectors * (_streams(c) + _weight_vectors(c))
+    alive = 1536 if held <= 4 and c.access != "unaligned" else 1024 if held <= 8 else 512
+    return Config(threads, threads, vectors, smem=4 * threads, min_blocks=min(BLOCKS_MAX, alive // threads),
+                  hint=_hint(c))
 
 
 def _persist(c: Cell) -> Config | Hole:
@@ -119,16 +126,20 @@ def _persist(c: Cell) -> Config | Hole:
 
 
 def _reread(c: Cell) -> Config | Hole:
-    """Few registers, so that blocks overlap: 512 threads with two blocks an SM won at 2048 vectors (499 us), 1024
-    threads at 4096 (993 us; 512 threads 1040-1150) and above (2070 us at 8192)."""
+    """Few registers, so that blocks overlap. 512 x 2 with four blocks an SM won at 1024 vectors, 512 x 4 with two
+    blocks at 2048, 1024 x 2 with two blocks at 4096 (1044 us; with one block 1155-1260), 1024 x 4 above."""
     v = c.vectors
     if v < 1024:
         return Hole("fewer than 1024 vectors: a row fits in registers, reading it twice gains nothing")
     if v > 65536:
         return Hole("more than 65536 vectors: the rows in flight do not fit the L2 cache")
     threads = 512 if v <= 2048 else 1024
-    min_blocks = 2 if threads == 512 else 1
-    return Config(threads, threads, _in_flight(c), smem=4 * threads, min_blocks=min_blocks, hint=_hint(c))
+    # Two vectors at a time fit 32 registers (2048 threads an SM) unless there are two inputs, wide weights or tests of
+    # the row's end; four of one input fit 64 (1024 threads).
+    light = _streams(c) == _weight_vectors(c) == 1 and c.access == "exact"
+    if light and v in (1024, 4096):
+        return Config(threads, threads, 2, smem=4 * threads, min_blocks=2048 // threads, hint=_hint(c))
+    return Config(threads, threads, _in_flight(c), smem=4 * threads, min_blocks=1024 // threads, hint=_hint(c))
 
 
 def _cluster(c: Cell) -> Config | Hole:
@@ -200,22 +211,11 @@ def default_choice(v: int, access: str) -> list[tuple[int, tuple[str, ...]]]:
     # rows every block still has an SM of its own; of longer rows, which a block would read in many steps, 64.
     few = 0 if v < 1024 else 16 if v < 2048 else 64
     ranges: list[tuple[int, tuple[str, ...]]] = [(few, ("cluster", "loop"))] if few else []
-    if v < 512:
+    if v <= 2048:  # 32768 x 4096: 126.8 us, x 8192: 251.8, x 16384: 507.2; persist took 133, 261, 521
         return [*ranges, (ROWS_MAX, ("block", "warp", "loop"))]
-    if v < 2048:
-        # Requesting the next row early pays from about 8 rows an SM (2048 x 8192: 16.9 us) until the launch is so
-        # large that plain blocks overlap as well (32768 x 8192: 248.6 us with 512 x 2). An element-aligned row is
-        # bound by its narrow reads, not by their latency.
-        if access == "unaligned":
-            return [*ranges, (ROWS_MAX, ("block", "loop"))]
-        return [*ranges, (999, ("block", "loop")), (8191, ("persist", "block", "loop")), (ROWS_MAX, ("block", "loop"))]
-    if v <= 4096:
-        # Read twice, the second time from cache, with many rows (32768 x 16384: 498.7 us, 32768 x 32768: 993 us);
-        # while there are few blocks an SM to overlap, reading once is shorter.
-        return [*ranges, (999, ("block", "reread", "loop")), (ROWS_MAX, ("reread", "block", "loop"))]
-    if v < 16384:  # 32768 x 65536: 2070 us read twice; the ring wins where the rows in flight no longer fit L2
+    if v < 8192:  # 32768 x 32768: 1044 us
         return [*ranges, (ROWS_MAX, ("reread", "loop"))]
-    return [*ranges, (ROWS_MAX, ("ring", "reread", "loop"))]  # 16384 x 131072: 2083 us, 8192 x 262144: 2095-2110 us
+    return [*ranges, (ROWS_MAX, ("ring", "reread", "loop"))]  # 8192 x 65536: 545 us, read twice 569
 
 
 def served_bucket(spec: Spec, types: Types, bucket: int, access: str) -> int:
@@ -271,10 +271,11 @@ def _in_flight(c: Cell) -> int:
 
 
 def _block_shape(v: int, vectors_max: int) -> tuple[int, int]:
-    """(threads, vectors) of a block a row: no idle lanes if possible, then close to 2 vectors a thread, with 64 to 512
-    threads (blocks of 1024 are poor for streaming)."""
+    """(threads, vectors) of a block a row: no idle lanes if possible, then close to 2 vectors a thread (4 from 1024 up)
+    with 64 to 512 threads (blocks of 1024 are poor for streaming)."""
+    want = 2 if v < 1024 else 4
     shapes = [(t, _ceil(v, t)) for t in (64, 128, 256, 512) if _ceil(v, t) <= vectors_max]
-    return min(shapes, key=lambda s: (s[0] * s[1] - v, abs(s[1] - 2)))
+    return min(shapes, key=lambda s: (s[0] * s[1] - v, abs(s[1] - want)))
 
 
 def _cluster_smem(threads: int, cluster: int) -> int:

@@ -7,8 +7,8 @@
 #ifndef NST_BUILD_ID_H
 #define NST_BUILD_ID_H
 
-#define NST_BUILD_ID "6afe5cd8ad12c67c"
-#define NST_BUILD_ID_KERNEL nst_build_id_6afe5cd8ad12c67c
-#define NST_BUILD_ID_SYMBOL "nst_build_id_6afe5cd8ad12c67c"
+#define NST_BUILD_ID "74c6e29ebf23de37"
+#define NST_BUILD_ID_KERNEL nst_build_id_74c6e29ebf23de37
+#define NST_BUILD_ID_SYMBOL "nst_build_id_74c6e29ebf23de37"
 
 #endif

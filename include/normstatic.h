@@ -19,8 +19,8 @@
  * covers may be used through the same handle.
  *
  * Asynchrony: a launch returns as soon as the kernel is queued. The argument struct may be reused at once; the tensors
- * must stay valid until the stream has passed the launch. Launches may be captured into CUDA graphs; capture of a
- * kernel's very first launch needs nst_preload before.
+ * must stay valid until the stream has passed the launch. Launches may be captured into CUDA graphs; nst_preload before
+ * the capture makes sure that no kernel has to be loaded within it, which a driver may refuse.
  *
  * Errors: every function returns a status. When it is not NST_OK, nothing was launched and nothing written, and
  * nst_last_error() holds one sentence that names the argument, its value and what was expected. The library never
@@ -110,14 +110,14 @@ typedef struct nst_open_options {
   nst_get_proc get_proc;  /* NULL: the driver is loaded with dlopen("libcuda.so.1") */
   void *get_proc_user;    /* handed to get_proc */
   const char *image_path; /* a kernel image file (normstatic.fatbin); NULL: see image */
-  const void *image;      /* a kernel image in memory, copied by the driver; NULL: the embedded one */
+  const void *image;      /* a kernel image in memory, copied; NULL: the embedded one */
   size_t image_size;      /* bytes at image */
 } nst_open_options;
 #define NST_OPEN_OPTIONS_INIT {sizeof(nst_open_options), NULL, NULL, NULL, NULL, 0}
 
 /* Opens the driver and the kernel image. `options` may be NULL: all defaults. Needs no current context. Kernels are
- * loaded lazily, each at its first launch, unless the driver is told otherwise (CUDA_MODULE_LOADING) or nst_preload is
- * called. On failure *library is NULL. */
+ * loaded lazily: those of an operation and its types at the first launch of one of them (2 to 3 ms), each kernel by the
+ * driver at its own first launch, unless nst_preload was called. On failure *library is NULL. */
 nst_status nst_open(nst_library **library, const nst_open_options *options);
 
 /* Finishes the loading of every kernel for the device of the current context, so that no launch loads later. */
@@ -285,7 +285,8 @@ typedef struct nst_device_facts {
 typedef struct nst_launch_info {
   size_t size;            /* sizeof(nst_launch_info), set by the caller */
   nst_kernel_info kernel; /* its size member is filled in too */
-  uint32_t grid;          /* blocks in all; 0: nothing would be launched */
+  uint32_t grid;          /* blocks in all; 0: nothing would be launched. Where clusters walk over rows (cluster > 1,
+                           * blocks_per_sm > 0) a launch takes fewer if the driver says that fewer fit the device. */
   const char *choice;     /* where the choice comes from: "measured", "modelled", ... */
 } nst_launch_info;
 #define NST_LAUNCH_INFO_INIT {sizeof(nst_launch_info), NST_KERNEL_INFO_INIT, 0, NULL}

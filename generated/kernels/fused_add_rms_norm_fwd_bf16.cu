@@ -96,21 +96,21 @@ nst_fused_add_rms_norm_fwd_bf16_n512_warp_unaligned(const __grid_constant__ nst_
                          .cluster = 1, .slots = 0, .smem = 0, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(64, 1)
+extern "C" __global__ void __launch_bounds__(64, 24)
 nst_fused_add_rms_norm_fwd_bf16_n512_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_BF16,
                           .access = NST_ACCESS_EXACT, .n = 512, .threads = 64, .lanes = 64, .vectors = 1,
                           .cluster = 1, .slots = 0, .smem = 256, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(64, 1)
+extern "C" __global__ void __launch_bounds__(64, 24)
 nst_fused_add_rms_norm_fwd_bf16_n512_block_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_BF16,
                           .access = NST_ACCESS_MASKED, .n = 512, .threads = 64, .lanes = 64, .vectors = 1,
                           .cluster = 1, .slots = 0, .smem = 256, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(64, 1)
+extern "C" __global__ void __launch_bounds__(64, 16)
 nst_fused_add_rms_norm_fwd_bf16_n512_block_unaligned(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_BF16,
                           .access = NST_ACCESS_UNALIGNED, .n = 512, .threads = 64, .lanes = 64, .vectors = 1,
@@ -124,7 +124,7 @@ nst_fused_add_rms_norm_fwd_bf16_n768_warp_exact(const __grid_constant__ nst_rows
                          .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(64, 1)
+extern "C" __global__ void __launch_bounds__(64, 16)
 nst_fused_add_rms_norm_fwd_bf16_n768_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_BF16,
                           .access = NST_ACCESS_EXACT, .n = 768, .threads = 64, .lanes = 64, .vectors = 2,
@@ -152,21 +152,21 @@ nst_fused_add_rms_norm_fwd_bf16_n1024_warp_unaligned(const __grid_constant__ nst
                          .cluster = 1, .slots = 0, .smem = 0, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(64, 1)
+extern "C" __global__ void __launch_bounds__(64, 16)
 nst_fused_add_rms_norm_fwd_bf16_n1024_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_BF16,
                           .access = NST_ACCESS_EXACT, .n = 1024, .threads = 64, .lanes = 64, .vectors = 2,
                           .cluster = 1, .slots = 0, .smem = 256, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(64, 1)
+extern "C" __global__ void __launch_bounds__(64, 16)
 nst_fused_add_rms_norm_fwd_bf16_n1024_block_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_BF16,
                           .access = NST_ACCESS_MASKED, .n = 1024, .threads = 64, .lanes = 64, .vectors = 2,
                           .cluster = 1, .slots = 0, .smem = 256, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(64, 1)
+extern "C" __global__ void __launch_bounds__(64, 16)
 nst_fused_add_rms_norm_fwd_bf16_n1024_block_unaligned(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_BF16,
                           .access = NST_ACCESS_UNALIGNED, .n = 1024, .threads = 64, .lanes = 64, .vectors = 2,
@@ -201,7 +201,7 @@ nst_fused_add_rms_norm_fwd_bf16_n1152_warp_exact(const __grid_constant__ nst_row
                          .smem = 0, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(64, 1)
+extern "C" __global__ void __launch_bounds__(64, 8)
 nst_fused_add_rms_norm_fwd_bf16_n1152_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_BF16,
                           .access = NST_ACCESS_EXACT, .n = 1152, .threads = 64, .lanes = 64, .vectors = 3,
@@ -222,7 +222,7 @@ nst_fused_add_rms_norm_fwd_bf16_n1536_warp_exact(const __grid_constant__ nst_row
                          .smem = 0, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(64, 1)
+extern "C" __global__ void __launch_bounds__(64, 8)
 nst_fused_add_rms_norm_fwd_bf16_n1536_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_BF16,
                           .access = NST_ACCESS_EXACT, .n = 1536, .threads = 64, .lanes = 64, .vectors = 3,
@@ -257,21 +257,21 @@ nst_fused_add_rms_norm_fwd_bf16_n2048_warp_unaligned(const __grid_constant__ nst
                          .cluster = 1, .slots = 0, .smem = 0, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(128, 1)
+extern "C" __global__ void __launch_bounds__(128, 8)
 nst_fused_add_rms_norm_fwd_bf16_n2048_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_BF16,
                           .access = NST_ACCESS_EXACT, .n = 2048, .threads = 128, .lanes = 128, .vectors = 2,
                           .cluster = 1, .slots = 0, .smem = 512, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(128, 1)
+extern "C" __global__ void __launch_bounds__(128, 8)
 nst_fused_add_rms_norm_fwd_bf16_n2048_block_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_BF16,
                           .access = NST_ACCESS_MASKED, .n = 2048, .threads = 128, .lanes = 128, .vectors = 2,
                           .cluster = 1, .slots = 0, .smem = 512, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(128, 1)
+extern "C" __global__ void __launch_bounds__(128, 8)
 nst_fused_add_rms_norm_fwd_bf16_n2048_block_unaligned(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_BF16,
                           .access = NST_ACCESS_UNALIGNED, .n = 2048, .threads = 128, .lanes = 128, .vectors = 2,
@@ -320,7 +320,7 @@ nst_fused_add_rms_norm_fwd_bf16_n2048_cluster_unaligned(const __grid_constant__ 
                             .cluster = 4, .slots = 0, .smem = 896, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(64, 1)
+extern "C" __global__ void __launch_bounds__(64, 8)
 nst_fused_add_rms_norm_fwd_bf16_n2560_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_BF16,
                           .access = NST_ACCESS_EXACT, .n = 2560, .threads = 64, .lanes = 64, .vectors = 5,
@@ -341,7 +341,7 @@ nst_fused_add_rms_norm_fwd_bf16_n2560_cluster_exact(const __grid_constant__ nst_
                             .cluster = 4, .slots = 0, .smem = 1152, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(128, 1)
+extern "C" __global__ void __launch_bounds__(128, 4)
 nst_fused_add_rms_norm_fwd_bf16_n3072_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_BF16,
                           .access = NST_ACCESS_EXACT, .n = 3072, .threads = 128, .lanes = 128, .vectors = 3,
@@ -362,21 +362,21 @@ nst_fused_add_rms_norm_fwd_bf16_n3072_cluster_exact(const __grid_constant__ nst_
                             .cluster = 4, .slots = 0, .smem = 1152, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(256, 1)
+extern "C" __global__ void __launch_bounds__(256, 4)
 nst_fused_add_rms_norm_fwd_bf16_n4096_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_BF16,
                           .access = NST_ACCESS_EXACT, .n = 4096, .threads = 256, .lanes = 256, .vectors = 2,
                           .cluster = 1, .slots = 0, .smem = 1024, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(256, 1)
+extern "C" __global__ void __launch_bounds__(256, 4)
 nst_fused_add_rms_norm_fwd_bf16_n4096_block_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_BF16,
                           .access = NST_ACCESS_MASKED, .n = 4096, .threads = 256, .lanes = 256, .vectors = 2,
                           .cluster = 1, .slots = 0, .smem = 1024, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(256, 1)
+extern "C" __global__ void __launch_bounds__(256, 4)
 nst_fused_add_rms_norm_fwd_bf16_n4096_block_unaligned(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_BF16,
                           .access = NST_ACCESS_UNALIGNED, .n = 4096, .threads = 256, .lanes = 256, .vectors = 2,
@@ -425,7 +425,7 @@ nst_fused_add_rms_norm_fwd_bf16_n4096_cluster_unaligned(const __grid_constant__ 
                             .cluster = 8, .slots = 0, .smem = 1408, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(128, 1)
+extern "C" __global__ void __launch_bounds__(128, 4)
 nst_fused_add_rms_norm_fwd_bf16_n5120_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_BF16,
                           .access = NST_ACCESS_EXACT, .n = 5120, .threads = 128, .lanes = 128, .vectors = 5,
@@ -446,7 +446,7 @@ nst_fused_add_rms_norm_fwd_bf16_n5120_cluster_exact(const __grid_constant__ nst_
                             .cluster = 8, .slots = 0, .smem = 1664, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(256, 1)
+extern "C" __global__ void __launch_bounds__(256, 2)
 nst_fused_add_rms_norm_fwd_bf16_n6144_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_BF16,
                           .access = NST_ACCESS_EXACT, .n = 6144, .threads = 256, .lanes = 256, .vectors = 3,
@@ -467,46 +467,25 @@ nst_fused_add_rms_norm_fwd_bf16_n6144_cluster_exact(const __grid_constant__ nst_
                             .cluster = 8, .slots = 0, .smem = 1664, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(512, 1)
+extern "C" __global__ void __launch_bounds__(256, 2)
 nst_fused_add_rms_norm_fwd_bf16_n8192_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_BF16,
-                          .access = NST_ACCESS_EXACT, .n = 8192, .threads = 512, .lanes = 512, .vectors = 2,
-                          .cluster = 1, .slots = 0, .smem = 2048, .hint = NST_HINT_EVICT_LAST}>(p);
+                          .access = NST_ACCESS_EXACT, .n = 8192, .threads = 256, .lanes = 256, .vectors = 4,
+                          .cluster = 1, .slots = 0, .smem = 1024, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(512, 1)
+extern "C" __global__ void __launch_bounds__(256, 2)
 nst_fused_add_rms_norm_fwd_bf16_n8192_block_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_BF16,
-                          .access = NST_ACCESS_MASKED, .n = 8192, .threads = 512, .lanes = 512, .vectors = 2,
-                          .cluster = 1, .slots = 0, .smem = 2048, .hint = NST_HINT_EVICT_LAST}>(p);
+                          .access = NST_ACCESS_MASKED, .n = 8192, .threads = 256, .lanes = 256, .vectors = 4,
+                          .cluster = 1, .slots = 0, .smem = 1024, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(512, 1)
+extern "C" __global__ void __launch_bounds__(256, 2)
 nst_fused_add_rms_norm_fwd_bf16_n8192_block_unaligned(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_BF16,
-                          .access = NST_ACCESS_UNALIGNED, .n = 8192, .threads = 512, .lanes = 512, .vectors = 2,
-                          .cluster = 1, .slots = 0, .smem = 2048, .hint = NST_HINT_NONE}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(512, 1)
-nst_fused_add_rms_norm_fwd_bf16_n8192_persist_exact(const __grid_constant__ nst_rows_params p) {
-  nst_rows_persist<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_BF16,
-                            .access = NST_ACCESS_EXACT, .n = 8192, .threads = 512, .lanes = 512, .vectors = 2,
-                            .cluster = 1, .slots = 0, .smem = 4096, .hint = NST_HINT_EVICT_LAST}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(512, 1)
-nst_fused_add_rms_norm_fwd_bf16_n8192_persist_masked(const __grid_constant__ nst_rows_params p) {
-  nst_rows_persist<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_BF16,
-                            .access = NST_ACCESS_MASKED, .n = 8192, .threads = 512, .lanes = 512, .vectors = 2,
-                            .cluster = 1, .slots = 0, .smem = 4096, .hint = NST_HINT_EVICT_LAST}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(512, 1)
-nst_fused_add_rms_norm_fwd_bf16_n8192_persist_unaligned(const __grid_constant__ nst_rows_params p) {
-  nst_rows_persist<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_BF16,
-                            .access = NST_ACCESS_UNALIGNED, .n = 8192, .threads = 512, .lanes = 512, .vectors = 2,
-                            .cluster = 1, .slots = 0, .smem = 4096, .hint = NST_HINT_NONE}>(p);
+                          .access = NST_ACCESS_UNALIGNED, .n = 8192, .threads = 256, .lanes = 256, .vectors = 4,
+                          .cluster = 1, .slots = 0, .smem = 1024, .hint = NST_HINT_NONE}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 2)

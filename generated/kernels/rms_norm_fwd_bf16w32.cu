@@ -96,21 +96,21 @@ nst_rms_norm_fwd_bf16w32_n512_warp_unaligned(const __grid_constant__ nst_rows_pa
                          .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(64, 1)
+extern "C" __global__ void __launch_bounds__(64, 24)
 nst_rms_norm_fwd_bf16w32_n512_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_BF16W32, .access = NST_ACCESS_EXACT,
                           .n = 512, .threads = 64, .lanes = 64, .vectors = 1, .cluster = 1, .slots = 0,
                           .smem = 256, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(64, 1)
+extern "C" __global__ void __launch_bounds__(64, 24)
 nst_rms_norm_fwd_bf16w32_n512_block_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_BF16W32, .access = NST_ACCESS_MASKED,
                           .n = 512, .threads = 64, .lanes = 64, .vectors = 1, .cluster = 1, .slots = 0,
                           .smem = 256, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(64, 1)
+extern "C" __global__ void __launch_bounds__(64, 16)
 nst_rms_norm_fwd_bf16w32_n512_block_unaligned(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_BF16W32, .access = NST_ACCESS_UNALIGNED,
                           .n = 512, .threads = 64, .lanes = 64, .vectors = 1, .cluster = 1, .slots = 0,
@@ -138,21 +138,21 @@ nst_rms_norm_fwd_bf16w32_n1024_warp_unaligned(const __grid_constant__ nst_rows_p
                          .smem = 0, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(64, 1)
+extern "C" __global__ void __launch_bounds__(64, 16)
 nst_rms_norm_fwd_bf16w32_n1024_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_BF16W32, .access = NST_ACCESS_EXACT,
                           .n = 1024, .threads = 64, .lanes = 64, .vectors = 2, .cluster = 1, .slots = 0,
                           .smem = 256, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(64, 1)
+extern "C" __global__ void __launch_bounds__(64, 16)
 nst_rms_norm_fwd_bf16w32_n1024_block_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_BF16W32, .access = NST_ACCESS_MASKED,
                           .n = 1024, .threads = 64, .lanes = 64, .vectors = 2, .cluster = 1, .slots = 0,
                           .smem = 256, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(64, 1)
+extern "C" __global__ void __launch_bounds__(64, 16)
 nst_rms_norm_fwd_bf16w32_n1024_block_unaligned(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_BF16W32, .access = NST_ACCESS_UNALIGNED,
                           .n = 1024, .threads = 64, .lanes = 64, .vectors = 2, .cluster = 1, .slots = 0,
@@ -201,21 +201,21 @@ nst_rms_norm_fwd_bf16w32_n2048_warp_unaligned(const __grid_constant__ nst_rows_p
                          .smem = 0, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(128, 1)
+extern "C" __global__ void __launch_bounds__(128, 8)
 nst_rms_norm_fwd_bf16w32_n2048_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_BF16W32, .access = NST_ACCESS_EXACT,
                           .n = 2048, .threads = 128, .lanes = 128, .vectors = 2, .cluster = 1, .slots = 0,
                           .smem = 512, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(128, 1)
+extern "C" __global__ void __launch_bounds__(128, 8)
 nst_rms_norm_fwd_bf16w32_n2048_block_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_BF16W32, .access = NST_ACCESS_MASKED,
                           .n = 2048, .threads = 128, .lanes = 128, .vectors = 2, .cluster = 1, .slots = 0,
                           .smem = 512, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(128, 1)
+extern "C" __global__ void __launch_bounds__(128, 8)
 nst_rms_norm_fwd_bf16w32_n2048_block_unaligned(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_BF16W32, .access = NST_ACCESS_UNALIGNED,
                           .n = 2048, .threads = 128, .lanes = 128, .vectors = 2, .cluster = 1, .slots = 0,
@@ -264,21 +264,21 @@ nst_rms_norm_fwd_bf16w32_n2048_cluster_unaligned(const __grid_constant__ nst_row
                             .smem = 896, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(256, 1)
+extern "C" __global__ void __launch_bounds__(256, 4)
 nst_rms_norm_fwd_bf16w32_n4096_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_BF16W32, .access = NST_ACCESS_EXACT,
                           .n = 4096, .threads = 256, .lanes = 256, .vectors = 2, .cluster = 1, .slots = 0,
                           .smem = 1024, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(256, 1)
+extern "C" __global__ void __launch_bounds__(256, 4)
 nst_rms_norm_fwd_bf16w32_n4096_block_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_BF16W32, .access = NST_ACCESS_MASKED,
                           .n = 4096, .threads = 256, .lanes = 256, .vectors = 2, .cluster = 1, .slots = 0,
                           .smem = 1024, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(256, 1)
+extern "C" __global__ void __launch_bounds__(256, 4)
 nst_rms_norm_fwd_bf16w32_n4096_block_unaligned(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_BF16W32, .access = NST_ACCESS_UNALIGNED,
                           .n = 4096, .threads = 256, .lanes = 256, .vectors = 2, .cluster = 1, .slots = 0,
@@ -327,46 +327,46 @@ nst_rms_norm_fwd_bf16w32_n4096_cluster_unaligned(const __grid_constant__ nst_row
                             .smem = 1408, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(512, 1)
+extern "C" __global__ void __launch_bounds__(256, 2)
 nst_rms_norm_fwd_bf16w32_n8192_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_BF16W32, .access = NST_ACCESS_EXACT,
-                          .n = 8192, .threads = 512, .lanes = 512, .vectors = 2, .cluster = 1, .slots = 0,
-                          .smem = 2048, .hint = NST_HINT_EVICT_LAST}>(p);
+                          .n = 8192, .threads = 256, .lanes = 256, .vectors = 4, .cluster = 1, .slots = 0,
+                          .smem = 1024, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(512, 1)
+extern "C" __global__ void __launch_bounds__(256, 2)
 nst_rms_norm_fwd_bf16w32_n8192_block_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_BF16W32, .access = NST_ACCESS_MASKED,
-                          .n = 8192, .threads = 512, .lanes = 512, .vectors = 2, .cluster = 1, .slots = 0,
-                          .smem = 2048, .hint = NST_HINT_EVICT_LAST}>(p);
+                          .n = 8192, .threads = 256, .lanes = 256, .vectors = 4, .cluster = 1, .slots = 0,
+                          .smem = 1024, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(512, 1)
+extern "C" __global__ void __launch_bounds__(256, 2)
 nst_rms_norm_fwd_bf16w32_n8192_block_unaligned(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_BF16W32, .access = NST_ACCESS_UNALIGNED,
-                          .n = 8192, .threads = 512, .lanes = 512, .vectors = 2, .cluster = 1, .slots = 0,
-                          .smem = 2048, .hint = NST_HINT_NONE}>(p);
+                          .n = 8192, .threads = 256, .lanes = 256, .vectors = 4, .cluster = 1, .slots = 0,
+                          .smem = 1024, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(512, 2)
+extern "C" __global__ void __launch_bounds__(256, 2)
 nst_rms_norm_fwd_bf16w32_n8192_persist_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_persist<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_BF16W32, .access = NST_ACCESS_EXACT,
-                            .n = 8192, .threads = 512, .lanes = 512, .vectors = 2, .cluster = 1, .slots = 0,
-                            .smem = 4096, .hint = NST_HINT_EVICT_LAST}>(p);
+                            .n = 8192, .threads = 256, .lanes = 256, .vectors = 4, .cluster = 1, .slots = 0,
+                            .smem = 2048, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(512, 2)
+extern "C" __global__ void __launch_bounds__(256, 2)
 nst_rms_norm_fwd_bf16w32_n8192_persist_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_persist<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_BF16W32, .access = NST_ACCESS_MASKED,
-                            .n = 8192, .threads = 512, .lanes = 512, .vectors = 2, .cluster = 1, .slots = 0,
-                            .smem = 4096, .hint = NST_HINT_EVICT_LAST}>(p);
+                            .n = 8192, .threads = 256, .lanes = 256, .vectors = 4, .cluster = 1, .slots = 0,
+                            .smem = 2048, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(512, 2)
+extern "C" __global__ void __launch_bounds__(256, 2)
 nst_rms_norm_fwd_bf16w32_n8192_persist_unaligned(const __grid_constant__ nst_rows_params p) {
   nst_rows_persist<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_BF16W32, .access = NST_ACCESS_UNALIGNED,
-                            .n = 8192, .threads = 512, .lanes = 512, .vectors = 2, .cluster = 1, .slots = 0,
-                            .smem = 4096, .hint = NST_HINT_NONE}>(p);
+                            .n = 8192, .threads = 256, .lanes = 256, .vectors = 4, .cluster = 1, .slots = 0,
+                            .smem = 2048, .hint = NST_HINT_NONE}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 2)

@@ -96,21 +96,21 @@ nst_rms_norm_fwd_f16_n512_warp_unaligned(const __grid_constant__ nst_rows_params
                          .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(64, 1)
+extern "C" __global__ void __launch_bounds__(64, 24)
 nst_rms_norm_fwd_f16_n512_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16, .access = NST_ACCESS_EXACT, .n = 512,
                           .threads = 64, .lanes = 64, .vectors = 1, .cluster = 1, .slots = 0, .smem = 256,
                           .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(64, 1)
+extern "C" __global__ void __launch_bounds__(64, 24)
 nst_rms_norm_fwd_f16_n512_block_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16, .access = NST_ACCESS_MASKED,
                           .n = 512, .threads = 64, .lanes = 64, .vectors = 1, .cluster = 1, .slots = 0,
                           .smem = 256, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(64, 1)
+extern "C" __global__ void __launch_bounds__(64, 16)
 nst_rms_norm_fwd_f16_n512_block_unaligned(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16, .access = NST_ACCESS_UNALIGNED,
                           .n = 512, .threads = 64, .lanes = 64, .vectors = 1, .cluster = 1, .slots = 0,
@@ -124,7 +124,7 @@ nst_rms_norm_fwd_f16_n768_warp_exact(const __grid_constant__ nst_rows_params p) 
                          .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(64, 1)
+extern "C" __global__ void __launch_bounds__(64, 24)
 nst_rms_norm_fwd_f16_n768_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16, .access = NST_ACCESS_EXACT, .n = 768,
                           .threads = 64, .lanes = 64, .vectors = 2, .cluster = 1, .slots = 0, .smem = 256,
@@ -152,21 +152,21 @@ nst_rms_norm_fwd_f16_n1024_warp_unaligned(const __grid_constant__ nst_rows_param
                          .smem = 0, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(64, 1)
+extern "C" __global__ void __launch_bounds__(64, 24)
 nst_rms_norm_fwd_f16_n1024_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16, .access = NST_ACCESS_EXACT,
                           .n = 1024, .threads = 64, .lanes = 64, .vectors = 2, .cluster = 1, .slots = 0,
                           .smem = 256, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(64, 1)
+extern "C" __global__ void __launch_bounds__(64, 24)
 nst_rms_norm_fwd_f16_n1024_block_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16, .access = NST_ACCESS_MASKED,
                           .n = 1024, .threads = 64, .lanes = 64, .vectors = 2, .cluster = 1, .slots = 0,
                           .smem = 256, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(64, 1)
+extern "C" __global__ void __launch_bounds__(64, 16)
 nst_rms_norm_fwd_f16_n1024_block_unaligned(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16, .access = NST_ACCESS_UNALIGNED,
                           .n = 1024, .threads = 64, .lanes = 64, .vectors = 2, .cluster = 1, .slots = 0,
@@ -201,7 +201,7 @@ nst_rms_norm_fwd_f16_n1152_warp_exact(const __grid_constant__ nst_rows_params p)
                          .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(64, 1)
+extern "C" __global__ void __launch_bounds__(64, 16)
 nst_rms_norm_fwd_f16_n1152_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16, .access = NST_ACCESS_EXACT,
                           .n = 1152, .threads = 64, .lanes = 64, .vectors = 3, .cluster = 1, .slots = 0,
@@ -222,7 +222,7 @@ nst_rms_norm_fwd_f16_n1536_warp_exact(const __grid_constant__ nst_rows_params p)
                          .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(64, 1)
+extern "C" __global__ void __launch_bounds__(64, 16)
 nst_rms_norm_fwd_f16_n1536_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16, .access = NST_ACCESS_EXACT,
                           .n = 1536, .threads = 64, .lanes = 64, .vectors = 3, .cluster = 1, .slots = 0,
@@ -257,21 +257,21 @@ nst_rms_norm_fwd_f16_n2048_warp_unaligned(const __grid_constant__ nst_rows_param
                          .smem = 0, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(128, 1)
+extern "C" __global__ void __launch_bounds__(128, 12)
 nst_rms_norm_fwd_f16_n2048_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16, .access = NST_ACCESS_EXACT,
                           .n = 2048, .threads = 128, .lanes = 128, .vectors = 2, .cluster = 1, .slots = 0,
                           .smem = 512, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(128, 1)
+extern "C" __global__ void __launch_bounds__(128, 12)
 nst_rms_norm_fwd_f16_n2048_block_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16, .access = NST_ACCESS_MASKED,
                           .n = 2048, .threads = 128, .lanes = 128, .vectors = 2, .cluster = 1, .slots = 0,
                           .smem = 512, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(128, 1)
+extern "C" __global__ void __launch_bounds__(128, 8)
 nst_rms_norm_fwd_f16_n2048_block_unaligned(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16, .access = NST_ACCESS_UNALIGNED,
                           .n = 2048, .threads = 128, .lanes = 128, .vectors = 2, .cluster = 1, .slots = 0,
@@ -320,7 +320,7 @@ nst_rms_norm_fwd_f16_n2048_cluster_unaligned(const __grid_constant__ nst_rows_pa
                             .smem = 896, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(64, 1)
+extern "C" __global__ void __launch_bounds__(64, 8)
 nst_rms_norm_fwd_f16_n2560_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16, .access = NST_ACCESS_EXACT,
                           .n = 2560, .threads = 64, .lanes = 64, .vectors = 5, .cluster = 1, .slots = 0,
@@ -341,7 +341,7 @@ nst_rms_norm_fwd_f16_n2560_cluster_exact(const __grid_constant__ nst_rows_params
                             .smem = 1152, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(128, 1)
+extern "C" __global__ void __launch_bounds__(128, 8)
 nst_rms_norm_fwd_f16_n3072_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16, .access = NST_ACCESS_EXACT,
                           .n = 3072, .threads = 128, .lanes = 128, .vectors = 3, .cluster = 1, .slots = 0,
@@ -362,21 +362,21 @@ nst_rms_norm_fwd_f16_n3072_cluster_exact(const __grid_constant__ nst_rows_params
                             .smem = 1152, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(256, 1)
+extern "C" __global__ void __launch_bounds__(256, 6)
 nst_rms_norm_fwd_f16_n4096_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16, .access = NST_ACCESS_EXACT,
                           .n = 4096, .threads = 256, .lanes = 256, .vectors = 2, .cluster = 1, .slots = 0,
                           .smem = 1024, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(256, 1)
+extern "C" __global__ void __launch_bounds__(256, 6)
 nst_rms_norm_fwd_f16_n4096_block_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16, .access = NST_ACCESS_MASKED,
                           .n = 4096, .threads = 256, .lanes = 256, .vectors = 2, .cluster = 1, .slots = 0,
                           .smem = 1024, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(256, 1)
+extern "C" __global__ void __launch_bounds__(256, 4)
 nst_rms_norm_fwd_f16_n4096_block_unaligned(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16, .access = NST_ACCESS_UNALIGNED,
                           .n = 4096, .threads = 256, .lanes = 256, .vectors = 2, .cluster = 1, .slots = 0,
@@ -425,7 +425,7 @@ nst_rms_norm_fwd_f16_n4096_cluster_unaligned(const __grid_constant__ nst_rows_pa
                             .smem = 1408, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(128, 1)
+extern "C" __global__ void __launch_bounds__(128, 4)
 nst_rms_norm_fwd_f16_n5120_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16, .access = NST_ACCESS_EXACT,
                           .n = 5120, .threads = 128, .lanes = 128, .vectors = 5, .cluster = 1, .slots = 0,
@@ -446,7 +446,7 @@ nst_rms_norm_fwd_f16_n5120_cluster_exact(const __grid_constant__ nst_rows_params
                             .smem = 1664, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(256, 1)
+extern "C" __global__ void __launch_bounds__(256, 4)
 nst_rms_norm_fwd_f16_n6144_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16, .access = NST_ACCESS_EXACT,
                           .n = 6144, .threads = 256, .lanes = 256, .vectors = 3, .cluster = 1, .slots = 0,
@@ -467,52 +467,52 @@ nst_rms_norm_fwd_f16_n6144_cluster_exact(const __grid_constant__ nst_rows_params
                             .smem = 1664, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(512, 1)
+extern "C" __global__ void __launch_bounds__(256, 4)
 nst_rms_norm_fwd_f16_n8192_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16, .access = NST_ACCESS_EXACT,
-                          .n = 8192, .threads = 512, .lanes = 512, .vectors = 2, .cluster = 1, .slots = 0,
-                          .smem = 2048, .hint = NST_HINT_EVICT_LAST}>(p);
+                          .n = 8192, .threads = 256, .lanes = 256, .vectors = 4, .cluster = 1, .slots = 0,
+                          .smem = 1024, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(512, 1)
+extern "C" __global__ void __launch_bounds__(256, 4)
 nst_rms_norm_fwd_f16_n8192_block_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16, .access = NST_ACCESS_MASKED,
-                          .n = 8192, .threads = 512, .lanes = 512, .vectors = 2, .cluster = 1, .slots = 0,
-                          .smem = 2048, .hint = NST_HINT_EVICT_LAST}>(p);
+                          .n = 8192, .threads = 256, .lanes = 256, .vectors = 4, .cluster = 1, .slots = 0,
+                          .smem = 1024, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(512, 1)
+extern "C" __global__ void __launch_bounds__(256, 4)
 nst_rms_norm_fwd_f16_n8192_block_unaligned(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16, .access = NST_ACCESS_UNALIGNED,
-                          .n = 8192, .threads = 512, .lanes = 512, .vectors = 2, .cluster = 1, .slots = 0,
-                          .smem = 2048, .hint = NST_HINT_NONE}>(p);
+                          .n = 8192, .threads = 256, .lanes = 256, .vectors = 4, .cluster = 1, .slots = 0,
+                          .smem = 1024, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(512, 2)
+extern "C" __global__ void __launch_bounds__(256, 2)
 nst_rms_norm_fwd_f16_n8192_persist_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_persist<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16, .access = NST_ACCESS_EXACT,
-                            .n = 8192, .threads = 512, .lanes = 512, .vectors = 2, .cluster = 1, .slots = 0,
-                            .smem = 4096, .hint = NST_HINT_EVICT_LAST}>(p);
+                            .n = 8192, .threads = 256, .lanes = 256, .vectors = 4, .cluster = 1, .slots = 0,
+                            .smem = 2048, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(512, 2)
+extern "C" __global__ void __launch_bounds__(256, 2)
 nst_rms_norm_fwd_f16_n8192_persist_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_persist<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16, .access = NST_ACCESS_MASKED,
-                            .n = 8192, .threads = 512, .lanes = 512, .vectors = 2, .cluster = 1, .slots = 0,
-                            .smem = 4096, .hint = NST_HINT_EVICT_LAST}>(p);
+                            .n = 8192, .threads = 256, .lanes = 256, .vectors = 4, .cluster = 1, .slots = 0,
+                            .smem = 2048, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(512, 2)
+extern "C" __global__ void __launch_bounds__(256, 2)
 nst_rms_norm_fwd_f16_n8192_persist_unaligned(const __grid_constant__ nst_rows_params p) {
   nst_rows_persist<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16, .access = NST_ACCESS_UNALIGNED,
-                            .n = 8192, .threads = 512, .lanes = 512, .vectors = 2, .cluster = 1, .slots = 0,
-                            .smem = 4096, .hint = NST_HINT_NONE}>(p);
+                            .n = 8192, .threads = 256, .lanes = 256, .vectors = 4, .cluster = 1, .slots = 0,
+                            .smem = 2048, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(512, 2)
+extern "C" __global__ void __launch_bounds__(512, 4)
 nst_rms_norm_fwd_f16_n8192_reread_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_reread<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16, .access = NST_ACCESS_EXACT,
-                           .n = 8192, .threads = 512, .lanes = 512, .vectors = 4, .cluster = 1, .slots = 0,
+                           .n = 8192, .threads = 512, .lanes = 512, .vectors = 2, .cluster = 1, .slots = 0,
                            .smem = 2048, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
@@ -551,7 +551,7 @@ nst_rms_norm_fwd_f16_n8192_cluster_unaligned(const __grid_constant__ nst_rows_pa
                             .smem = 1664, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(512, 1)
+extern "C" __global__ void __launch_bounds__(512, 2)
 nst_rms_norm_fwd_f16_n12288_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16, .access = NST_ACCESS_EXACT,
                           .n = 12288, .threads = 512, .lanes = 512, .vectors = 3, .cluster = 1, .slots = 0,
@@ -579,21 +579,21 @@ nst_rms_norm_fwd_f16_n12288_cluster_exact(const __grid_constant__ nst_rows_param
                             .smem = 2176, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(512, 1)
+extern "C" __global__ void __launch_bounds__(512, 2)
 nst_rms_norm_fwd_f16_n16384_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16, .access = NST_ACCESS_EXACT,
                           .n = 16384, .threads = 512, .lanes = 512, .vectors = 4, .cluster = 1, .slots = 0,
                           .smem = 2048, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(512, 1)
+extern "C" __global__ void __launch_bounds__(512, 2)
 nst_rms_norm_fwd_f16_n16384_block_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16, .access = NST_ACCESS_MASKED,
                           .n = 16384, .threads = 512, .lanes = 512, .vectors = 4, .cluster = 1, .slots = 0,
                           .smem = 2048, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(512, 1)
+extern "C" __global__ void __launch_bounds__(512, 2)
 nst_rms_norm_fwd_f16_n16384_block_unaligned(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16, .access = NST_ACCESS_UNALIGNED,
                           .n = 16384, .threads = 512, .lanes = 512, .vectors = 4, .cluster = 1, .slots = 0,
@@ -663,10 +663,10 @@ nst_rms_norm_fwd_f16_n16384_cluster_unaligned(const __grid_constant__ nst_rows_p
                             .smem = 2176, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(1024, 1)
+extern "C" __global__ void __launch_bounds__(1024, 2)
 nst_rms_norm_fwd_f16_n32768_reread_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_reread<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16, .access = NST_ACCESS_EXACT,
-                           .n = 32768, .threads = 1024, .lanes = 1024, .vectors = 4, .cluster = 1, .slots = 0,
+                           .n = 32768, .threads = 1024, .lanes = 1024, .vectors = 2, .cluster = 1, .slots = 0,
                            .smem = 4096, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 

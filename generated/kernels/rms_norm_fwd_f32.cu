@@ -75,21 +75,21 @@ nst_rms_norm_fwd_f32_n256_warp_unaligned(const __grid_constant__ nst_rows_params
                          .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(64, 1)
+extern "C" __global__ void __launch_bounds__(64, 24)
 nst_rms_norm_fwd_f32_n256_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_EXACT, .n = 256,
                           .threads = 64, .lanes = 64, .vectors = 1, .cluster = 1, .slots = 0, .smem = 256,
                           .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(64, 1)
+extern "C" __global__ void __launch_bounds__(64, 24)
 nst_rms_norm_fwd_f32_n256_block_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_MASKED,
                           .n = 256, .threads = 64, .lanes = 64, .vectors = 1, .cluster = 1, .slots = 0,
                           .smem = 256, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(64, 1)
+extern "C" __global__ void __launch_bounds__(64, 16)
 nst_rms_norm_fwd_f32_n256_block_unaligned(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_UNALIGNED,
                           .n = 256, .threads = 64, .lanes = 64, .vectors = 1, .cluster = 1, .slots = 0,
@@ -117,21 +117,21 @@ nst_rms_norm_fwd_f32_n512_warp_unaligned(const __grid_constant__ nst_rows_params
                          .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(64, 1)
+extern "C" __global__ void __launch_bounds__(64, 24)
 nst_rms_norm_fwd_f32_n512_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_EXACT, .n = 512,
                           .threads = 64, .lanes = 64, .vectors = 2, .cluster = 1, .slots = 0, .smem = 256,
                           .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(64, 1)
+extern "C" __global__ void __launch_bounds__(64, 24)
 nst_rms_norm_fwd_f32_n512_block_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_MASKED,
                           .n = 512, .threads = 64, .lanes = 64, .vectors = 2, .cluster = 1, .slots = 0,
                           .smem = 256, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(64, 1)
+extern "C" __global__ void __launch_bounds__(64, 16)
 nst_rms_norm_fwd_f32_n512_block_unaligned(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_UNALIGNED,
                           .n = 512, .threads = 64, .lanes = 64, .vectors = 2, .cluster = 1, .slots = 0,
@@ -166,7 +166,7 @@ nst_rms_norm_fwd_f32_n768_warp_exact(const __grid_constant__ nst_rows_params p) 
                          .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(64, 1)
+extern "C" __global__ void __launch_bounds__(64, 16)
 nst_rms_norm_fwd_f32_n768_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_EXACT, .n = 768,
                           .threads = 64, .lanes = 64, .vectors = 3, .cluster = 1, .slots = 0, .smem = 256,
@@ -201,21 +201,21 @@ nst_rms_norm_fwd_f32_n1024_warp_unaligned(const __grid_constant__ nst_rows_param
                          .smem = 0, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(128, 1)
+extern "C" __global__ void __launch_bounds__(128, 12)
 nst_rms_norm_fwd_f32_n1024_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_EXACT,
                           .n = 1024, .threads = 128, .lanes = 128, .vectors = 2, .cluster = 1, .slots = 0,
                           .smem = 512, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(128, 1)
+extern "C" __global__ void __launch_bounds__(128, 12)
 nst_rms_norm_fwd_f32_n1024_block_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_MASKED,
                           .n = 1024, .threads = 128, .lanes = 128, .vectors = 2, .cluster = 1, .slots = 0,
                           .smem = 512, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(128, 1)
+extern "C" __global__ void __launch_bounds__(128, 8)
 nst_rms_norm_fwd_f32_n1024_block_unaligned(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_UNALIGNED,
                           .n = 1024, .threads = 128, .lanes = 128, .vectors = 2, .cluster = 1, .slots = 0,
@@ -264,7 +264,7 @@ nst_rms_norm_fwd_f32_n1024_cluster_unaligned(const __grid_constant__ nst_rows_pa
                             .smem = 896, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(64, 1)
+extern "C" __global__ void __launch_bounds__(64, 8)
 nst_rms_norm_fwd_f32_n1152_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_EXACT,
                           .n = 1152, .threads = 64, .lanes = 64, .vectors = 5, .cluster = 1, .slots = 0,
@@ -285,7 +285,7 @@ nst_rms_norm_fwd_f32_n1152_cluster_exact(const __grid_constant__ nst_rows_params
                             .smem = 1152, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(128, 1)
+extern "C" __global__ void __launch_bounds__(128, 8)
 nst_rms_norm_fwd_f32_n1536_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_EXACT,
                           .n = 1536, .threads = 128, .lanes = 128, .vectors = 3, .cluster = 1, .slots = 0,
@@ -306,21 +306,21 @@ nst_rms_norm_fwd_f32_n1536_cluster_exact(const __grid_constant__ nst_rows_params
                             .smem = 1152, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(256, 1)
+extern "C" __global__ void __launch_bounds__(256, 6)
 nst_rms_norm_fwd_f32_n2048_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_EXACT,
                           .n = 2048, .threads = 256, .lanes = 256, .vectors = 2, .cluster = 1, .slots = 0,
                           .smem = 1024, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(256, 1)
+extern "C" __global__ void __launch_bounds__(256, 6)
 nst_rms_norm_fwd_f32_n2048_block_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_MASKED,
                           .n = 2048, .threads = 256, .lanes = 256, .vectors = 2, .cluster = 1, .slots = 0,
                           .smem = 1024, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(256, 1)
+extern "C" __global__ void __launch_bounds__(256, 4)
 nst_rms_norm_fwd_f32_n2048_block_unaligned(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_UNALIGNED,
                           .n = 2048, .threads = 256, .lanes = 256, .vectors = 2, .cluster = 1, .slots = 0,
@@ -369,7 +369,7 @@ nst_rms_norm_fwd_f32_n2048_cluster_unaligned(const __grid_constant__ nst_rows_pa
                             .smem = 1408, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(128, 1)
+extern "C" __global__ void __launch_bounds__(128, 4)
 nst_rms_norm_fwd_f32_n2560_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_EXACT,
                           .n = 2560, .threads = 128, .lanes = 128, .vectors = 5, .cluster = 1, .slots = 0,
@@ -390,7 +390,7 @@ nst_rms_norm_fwd_f32_n2560_cluster_exact(const __grid_constant__ nst_rows_params
                             .smem = 1664, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(256, 1)
+extern "C" __global__ void __launch_bounds__(256, 4)
 nst_rms_norm_fwd_f32_n3072_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_EXACT,
                           .n = 3072, .threads = 256, .lanes = 256, .vectors = 3, .cluster = 1, .slots = 0,
@@ -411,52 +411,52 @@ nst_rms_norm_fwd_f32_n3072_cluster_exact(const __grid_constant__ nst_rows_params
                             .smem = 1664, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(512, 1)
+extern "C" __global__ void __launch_bounds__(256, 4)
 nst_rms_norm_fwd_f32_n4096_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_EXACT,
-                          .n = 4096, .threads = 512, .lanes = 512, .vectors = 2, .cluster = 1, .slots = 0,
-                          .smem = 2048, .hint = NST_HINT_EVICT_LAST}>(p);
+                          .n = 4096, .threads = 256, .lanes = 256, .vectors = 4, .cluster = 1, .slots = 0,
+                          .smem = 1024, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(512, 1)
+extern "C" __global__ void __launch_bounds__(256, 4)
 nst_rms_norm_fwd_f32_n4096_block_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_MASKED,
-                          .n = 4096, .threads = 512, .lanes = 512, .vectors = 2, .cluster = 1, .slots = 0,
-                          .smem = 2048, .hint = NST_HINT_EVICT_LAST}>(p);
+                          .n = 4096, .threads = 256, .lanes = 256, .vectors = 4, .cluster = 1, .slots = 0,
+                          .smem = 1024, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(512, 1)
+extern "C" __global__ void __launch_bounds__(256, 4)
 nst_rms_norm_fwd_f32_n4096_block_unaligned(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_UNALIGNED,
-                          .n = 4096, .threads = 512, .lanes = 512, .vectors = 2, .cluster = 1, .slots = 0,
-                          .smem = 2048, .hint = NST_HINT_NONE}>(p);
+                          .n = 4096, .threads = 256, .lanes = 256, .vectors = 4, .cluster = 1, .slots = 0,
+                          .smem = 1024, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(512, 2)
+extern "C" __global__ void __launch_bounds__(256, 2)
 nst_rms_norm_fwd_f32_n4096_persist_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_persist<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_EXACT,
-                            .n = 4096, .threads = 512, .lanes = 512, .vectors = 2, .cluster = 1, .slots = 0,
-                            .smem = 4096, .hint = NST_HINT_EVICT_LAST}>(p);
+                            .n = 4096, .threads = 256, .lanes = 256, .vectors = 4, .cluster = 1, .slots = 0,
+                            .smem = 2048, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(512, 2)
+extern "C" __global__ void __launch_bounds__(256, 2)
 nst_rms_norm_fwd_f32_n4096_persist_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_persist<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_MASKED,
-                            .n = 4096, .threads = 512, .lanes = 512, .vectors = 2, .cluster = 1, .slots = 0,
-                            .smem = 4096, .hint = NST_HINT_EVICT_LAST}>(p);
+                            .n = 4096, .threads = 256, .lanes = 256, .vectors = 4, .cluster = 1, .slots = 0,
+                            .smem = 2048, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(512, 2)
+extern "C" __global__ void __launch_bounds__(256, 2)
 nst_rms_norm_fwd_f32_n4096_persist_unaligned(const __grid_constant__ nst_rows_params p) {
   nst_rows_persist<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_UNALIGNED,
-                            .n = 4096, .threads = 512, .lanes = 512, .vectors = 2, .cluster = 1, .slots = 0,
-                            .smem = 4096, .hint = NST_HINT_NONE}>(p);
+                            .n = 4096, .threads = 256, .lanes = 256, .vectors = 4, .cluster = 1, .slots = 0,
+                            .smem = 2048, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(512, 2)
+extern "C" __global__ void __launch_bounds__(512, 4)
 nst_rms_norm_fwd_f32_n4096_reread_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_reread<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_EXACT,
-                           .n = 4096, .threads = 512, .lanes = 512, .vectors = 4, .cluster = 1, .slots = 0,
+                           .n = 4096, .threads = 512, .lanes = 512, .vectors = 2, .cluster = 1, .slots = 0,
                            .smem = 2048, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
@@ -495,7 +495,7 @@ nst_rms_norm_fwd_f32_n4096_cluster_unaligned(const __grid_constant__ nst_rows_pa
                             .smem = 1664, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(256, 1)
+extern "C" __global__ void __launch_bounds__(256, 2)
 nst_rms_norm_fwd_f32_n5120_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_EXACT,
                           .n = 5120, .threads = 256, .lanes = 256, .vectors = 5, .cluster = 1, .slots = 0,
@@ -523,7 +523,7 @@ nst_rms_norm_fwd_f32_n5120_cluster_exact(const __grid_constant__ nst_rows_params
                             .smem = 2176, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(512, 1)
+extern "C" __global__ void __launch_bounds__(512, 2)
 nst_rms_norm_fwd_f32_n6144_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_EXACT,
                           .n = 6144, .threads = 512, .lanes = 512, .vectors = 3, .cluster = 1, .slots = 0,
@@ -551,21 +551,21 @@ nst_rms_norm_fwd_f32_n6144_cluster_exact(const __grid_constant__ nst_rows_params
                             .smem = 2176, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(512, 1)
+extern "C" __global__ void __launch_bounds__(512, 2)
 nst_rms_norm_fwd_f32_n8192_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_EXACT,
                           .n = 8192, .threads = 512, .lanes = 512, .vectors = 4, .cluster = 1, .slots = 0,
                           .smem = 2048, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(512, 1)
+extern "C" __global__ void __launch_bounds__(512, 2)
 nst_rms_norm_fwd_f32_n8192_block_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_MASKED,
                           .n = 8192, .threads = 512, .lanes = 512, .vectors = 4, .cluster = 1, .slots = 0,
                           .smem = 2048, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(512, 1)
+extern "C" __global__ void __launch_bounds__(512, 2)
 nst_rms_norm_fwd_f32_n8192_block_unaligned(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_UNALIGNED,
                           .n = 8192, .threads = 512, .lanes = 512, .vectors = 4, .cluster = 1, .slots = 0,
@@ -649,10 +649,10 @@ nst_rms_norm_fwd_f32_n12288_cluster_exact(const __grid_constant__ nst_rows_param
                             .smem = 3200, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(1024, 1)
+extern "C" __global__ void __launch_bounds__(1024, 2)
 nst_rms_norm_fwd_f32_n16384_reread_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_reread<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_EXACT,
-                           .n = 16384, .threads = 1024, .lanes = 1024, .vectors = 4, .cluster = 1, .slots = 0,
+                           .n = 16384, .threads = 1024, .lanes = 1024, .vectors = 2, .cluster = 1, .slots = 0,
                            .smem = 4096, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 

@@ -40,7 +40,7 @@ template <nst_cell C> struct nst_ring {
   static constexpr bool KEEP_WEIGHTS = C.vectors * STREAMS * nst_weight_vecs(C.types) <= 8;
 
   static_assert(C.threads == CONSUMERS + 32 && (CONSUMERS & (CONSUMERS - 1)) == 0 && C.cluster > 1);
-  static_assert(C.access != NST_ACCESS_UNALIGNED && C.vectors % PER_SLOT == 0);
+  static_assert(C.access != NST_ACCESS_UNALIGNED && C.vectors % PER_SLOT == 0 && (C.vectors & (C.vectors - 1)) == 0);
   static_assert(C.vectors * COUNT * nst_per_vec(C.types) >= C.n);
   static_assert(LAG >= CHUNKS && LAG < C.slots && CHUNKS >= 2 && C.smem >= BYTES);
 };
@@ -158,7 +158,7 @@ NST_DEVICE void nst_ring_consume(const nst_rows_params &p, uint32_t n, uint64_t 
   }
   nst_dependency_wait();
   nst_ring_place<C> seen = {0, 0}, written = {0, 0};
-  nst_stat<C.op> part[C.vectors];
+  nst_stat<C.op> part[C.vectors / 2]; /* of vector i, and from half the row on of vector i + vectors / 2 as well */
   nst_scale scale = {};
   nst_row_pointers<C.op> at = nst_row_of<C>(p, start);
   constexpr uint32_t TAIL = (R::LAG + R::CHUNKS - 1) / R::CHUNKS; /* turns that only write */
@@ -170,12 +170,16 @@ NST_DEVICE void nst_ring_consume(const nst_rows_params &p, uint32_t n, uint64_t 
 #pragma unroll
         for (uint32_t j = 0; j < R::PER_SLOT; j++) {
           const uint32_t i = chunk * R::PER_SLOT + j;
-          part[i] = nst_stat_leaf<C>(nst_sum_inputs<C>(
+          const nst_stat<C.op> leaf = nst_stat_leaf<C>(nst_sum_inputs<C>(
               nst_ring_read<C>(seen.slot, j, nst_ring_piece<C>(i) + nst_thread(), vecs), p));
+          if (i < C.vectors / 2)
+            part[i] = leaf;
+          else
+            part[i - C.vectors / 2] = nst_stat_merge<C.op>(part[i - C.vectors / 2], leaf);
         }
         nst_ring_advance<C>(&seen);
         if (chunk == R::CHUNKS - 1)
-          nst_ring_send<C>(nst_tree_fold<C.op, C.vectors>(part), (uint32_t)turn % R::BUFFERS, sent);
+          nst_ring_send<C>(nst_tree_fold<C.op, C.vectors / 2>(part), (uint32_t)turn % R::BUFFERS, sent);
       }
       /* Chunk number turn * CHUNKS + chunk - LAG: chunk `out` of the row `back` turns ago. */
       const uint32_t back = (R::LAG - chunk + R::CHUNKS - 1) / R::CHUNKS;

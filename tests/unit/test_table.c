@@ -1,0 +1,479 @@
+/*
+ * Proofs over the tables, read here as data of their own: rows and choices say what their coordinates say, and for a
+ * large sweep of calls nst_explain and the launch agree with a plain reading of the choices.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "axes.h"
+#include "fake_driver.h"
+
+struct line {
+  size_t index;
+  const char *op, *types, *bucket, *strategy, *access; /* as printed */
+  int ordinal;                                         /* of the bucket */
+  const char *symbol, *hole;
+};
+
+#define NST_KERNEL(index, op, types, bucket, strategy, access, threads, lanes, vectors, cluster, rows, blocks, slots, \
+                   smem, symbol)                                                                                      \
+  {index, #op, #types, #bucket, #strategy, #access, NST_BUCKET_##bucket, #symbol, NULL},
+#define NST_HOLE(index, op, types, bucket, strategy, access, reason) \
+  {index, #op, #types, #bucket, #strategy, #access, NST_BUCKET_##bucket, NULL, reason},
+
+struct cell {
+  int bucket;
+  int access;
+  size_t row;
+};
+
+struct choice {
+  size_t index;
+  int arch, op, types, bucket, access;
+  int64_t limit[3];
+  struct cell cells[4];
+  const char *source;
+};
+
+#define CELL(op, types, b, s, a)                                                                         \
+  {                                                                                                      \
+    NST_BUCKET_##b, NST_ACCESS_##a,                                                                      \
+        NST_ROWS_INDEX(NST_OP_##op, NST_TYPES_##types, NST_BUCKET_##b, NST_STRATEGY_##s, NST_ACCESS_##a) \
+  }
+#define NST_CHOICE(index, arch, op, types, bucket, access, r0, r1, r2, b0, s0, a0, b1, s1, a1, b2, s2, a2, b3, s3, a3, \
+                   source)                                                                                             \
+  {index,                                                                                                              \
+   NST_ARCH_##arch,                                                                                                    \
+   NST_OP_##op,                                                                                                        \
+   NST_TYPES_##types,                                                                                                  \
+   NST_BUCKET_##bucket,                                                                                                \
+   NST_ACCESS_##access,                                                                                                \
+   {r0, r1, r2},                                                                                                       \
+   {CELL(op, types, b0, s0, a0), CELL(op, types, b1, s1, a1), CELL(op, types, b2, s2, a2),                             \
+    CELL(op, types, b3, s3, a3)},                                                                                      \
+   #source},
+
+static const int64_t sizes[NST_BUCKET_COUNT] = NST_BUCKET_SIZES;
+static const struct line lines[] = {
+#include "rows.inc"
+};
+static const struct choice choices[] = {
+#include "choices.inc"
+};
+_Static_assert(sizeof lines / sizeof *lines == NST_ROWS_COUNT, "every row is printed");
+_Static_assert(sizeof choices / sizeof *choices == NST_CHOICE_COUNT, "every choice is printed");
+
+static nst_library *library;
+
+static void lower(char *text) {
+  for (; *text; text++) {
+    *text = (char)tolower((unsigned char)*text);
+  }
+}
+
+/* ---- Rows ---------------------------------------------------------------------------------------------------- */
+
+static void test_rows_are_in_order(void **state) {
+  (void)state;
+  assert_int_equal(nst_table_count(), NST_ROWS_COUNT);
+  for (size_t i = 0; i < NST_ROWS_COUNT; i++) {
+    assert_int_equal(lines[i].index, i);
+    nst_kernel_info info = NST_KERNEL_INFO_INIT;
+    assert_int_equal(nst_table_row(i, &info), NST_OK);
+    assert_int_equal(info.size, sizeof info);
+    assert_int_equal(info.index, i);
+    assert_int_equal(info.bucket, sizes[lines[i].ordinal]);
+    assert_true(!info.symbol == !lines[i].symbol && !info.hole == !lines[i].hole);
+    assert_string_equal(info.symbol ? info.symbol : info.hole, info.symbol ? lines[i].symbol : lines[i].hole);
+  }
+}
+
+static const char *type_name(nst_dtype dtype) {
+  return dtype == NST_DTYPE_F16 ? "f16" : dtype == NST_DTYPE_BF16 ? "bf16" : dtype == NST_DTYPE_F32 ? "f32" : "?";
+}
+
+static void test_names_say_the_coordinates(void **state) {
+  (void)state;
+  static const char *const ops[] = {"rms_norm_fwd", "fused_add_rms_norm_fwd"};
+  static const char *const strategies[] = {"warp", "block", "persist", "reread", "cluster", "ring", "loop"};
+  static const char *const accesses[] = {"exact", "masked", "unaligned"};
+  for (size_t i = 0; i < NST_ROWS_COUNT; i++) {
+    nst_kernel_info info = NST_KERNEL_INFO_INIT;
+    assert_int_equal(nst_table_row(i, &info), NST_OK);
+    char types[16], bucket[16], name[128], printed[128];
+    snprintf(types, sizeof types, "%s%s", type_name(info.dtype), info.weight_dtype != info.dtype ? "w32" : "");
+    snprintf(bucket, sizeof bucket, info.bucket ? "%d" : "any", (int)info.bucket);
+    snprintf(name, sizeof name, "nst_%s_%s_n%s_%s_%s", ops[info.op], types, bucket, strategies[info.strategy],
+             accesses[info.access]);
+    snprintf(printed, sizeof printed, "nst_%s_%s_n%s_%s_%s", lines[i].op, lines[i].types, lines[i].bucket,
+             lines[i].strategy, lines[i].access);
+    lower(printed);
+    assert_string_equal(printed, name);
+    if (info.symbol) {
+      assert_string_equal(info.symbol, name);
+    }
+  }
+}
+
+static void test_launch_facts_are_possible(void **state) {
+  (void)state;
+  int kernels = 0;
+  for (size_t i = 0; i < NST_ROWS_COUNT; i++) {
+    nst_kernel_info info = NST_KERNEL_INFO_INIT;
+    assert_int_equal(nst_table_row(i, &info), NST_OK);
+    if (info.hole) {
+      assert_null(info.symbol);
+      assert_true(strlen(info.hole) > 10); /* a reason, in words */
+      continue;
+    }
+    kernels++;
+    assert_true(info.threads >= 32 && info.threads <= 1024 && info.threads % 32 == 0);
+    assert_true(info.cluster >= 1 && info.cluster <= 8 && (info.cluster & (info.cluster - 1)) == 0);
+    assert_true(info.vectors >= 1 && info.rows_per_block >= 1);
+    assert_true(info.shared_bytes <= 227 * 1024);
+    assert_true(info.blocks_per_sm <= 32);
+    if (info.strategy <= NST_STRATEGY_PERSIST || info.strategy == NST_STRATEGY_CLUSTER) {
+      /* The threads that share a row hold all of it at a time. */
+      int64_t vector = info.dtype == NST_DTYPE_F32 ? 4 : 8;
+      int64_t held = (int64_t)info.threads * info.cluster / info.rows_per_block * info.vectors * vector;
+      assert_true(held >= info.bucket);
+    }
+  }
+  assert_true(kernels > 0);
+}
+
+/* ---- Choices ------------------------------------------------------------------------------------------------- */
+
+static bool left_out(const char *reason) { return strncmp(reason, "left out of this build", 22) == 0; }
+
+static void test_every_choice_is_a_kernel(void **state) {
+  (void)state;
+  for (size_t i = 0; i < NST_CHOICE_COUNT; i++) {
+    const struct choice *choice = &choices[i];
+    assert_int_equal(choice->index, i);
+    assert_int_equal(NST_CHOICE_INDEX(choice->arch, choice->op, choice->types, choice->bucket, choice->access), i);
+    assert_true(choice->limit[0] <= choice->limit[1] && choice->limit[1] <= choice->limit[2]);
+    assert_true(choice->limit[0] >= 1 && choice->limit[2] <= INT32_MAX);
+    for (int j = 0; j < 4; j++) {
+      const struct cell *cell = &choice->cells[j];
+      const struct line *line = &lines[cell->row];
+      if (!line->symbol && !left_out(line->hole)) {
+        fail_msg("choice %zu leads to row %zu, a hole: %s", i, cell->row, line->hole);
+      }
+      /* It serves every call of its kind: long enough, and no more special than the calls are. */
+      int64_t size = sizes[choice->bucket];
+      int64_t served = sizes[cell->bucket];
+      assert_true(served == 0 || (size != 0 && served >= size));
+      assert_true(cell->access >= choice->access);
+      assert_true(cell->access != NST_ACCESS_EXACT || served == size);
+    }
+  }
+}
+
+/* ---- Explain and launch -------------------------------------------------------------------------------------- */
+
+struct call {
+  nst_op op;
+  nst_types types;
+  int64_t rows, n;
+  int offset; /* of x, in elements */
+};
+
+static const nst_dtype data_types[] = NST_TYPES_DATA;
+static const nst_dtype weight_types[] = NST_TYPES_WEIGHT;
+
+/* What the tables, read plainly, give to a call. */
+static const struct cell *expected_cell(const struct call *call, int arch, const char **source) {
+  int bucket = 0;
+  while (sizes[bucket] != 0 && sizes[bucket] < call->n) {
+    bucket++;
+  }
+  int64_t element = data_types[call->types] == NST_DTYPE_F32 ? 4 : 2;
+  int access = NST_ACCESS_EXACT;
+  if (call->n * element % 16 != 0 || call->offset * element % 16 != 0) {
+    access = NST_ACCESS_UNALIGNED;
+  } else if (call->n != sizes[bucket]) {
+    access = NST_ACCESS_MASKED;
+  }
+  const struct choice *choice = &choices[NST_CHOICE_INDEX(arch, call->op, call->types, bucket, access)];
+  int range = 0;
+  while (range < 3 && call->rows > choice->limit[range]) {
+    range++;
+  }
+  *source = choice->source;
+  return &choice->cells[range];
+}
+
+union args {
+  nst_rms_norm_fwd_args norm;
+  nst_fused_add_rms_norm_fwd_args fused;
+};
+
+/* Addresses alone, far apart. */
+static union args args_of(const struct call *call) {
+  uintptr_t x = ((uintptr_t)1 << 58) + (uintptr_t)call->offset * (data_types[call->types] == NST_DTYPE_F32 ? 4 : 2);
+  union args args;
+  if (call->op == NST_OP_RMS_NORM_FWD) {
+    args.norm = (nst_rms_norm_fwd_args)NST_RMS_NORM_FWD_ARGS_INIT;
+    args.norm.dtype = data_types[call->types], args.norm.weight_dtype = weight_types[call->types];
+    args.norm.rows = call->rows, args.norm.n = call->n;
+    args.norm.x = (void *)x, args.norm.weight = (void *)((uintptr_t)3 << 58),
+    args.norm.y = (void *)((uintptr_t)5 << 58);
+  } else {
+    args.fused = (nst_fused_add_rms_norm_fwd_args)NST_FUSED_ADD_RMS_NORM_FWD_ARGS_INIT;
+    args.fused.dtype = data_types[call->types], args.fused.weight_dtype = weight_types[call->types];
+    args.fused.rows = call->rows, args.fused.n = call->n;
+    args.fused.x = (void *)x, args.fused.weight = (void *)((uintptr_t)3 << 58),
+    args.fused.y = (void *)((uintptr_t)5 << 58);
+    args.fused.residual = (void *)((uintptr_t)7 << 58), args.fused.residual_out = (void *)((uintptr_t)9 << 58);
+  }
+  return args;
+}
+
+static nst_status launch(const struct call *call, const union args *args) {
+  return call->op == NST_OP_RMS_NORM_FWD ? nst_rms_norm_fwd(library, &args->norm, NULL)
+                                         : nst_fused_add_rms_norm_fwd(library, &args->fused, NULL);
+}
+
+/* The grid by the rule, worked out in another way than the library does. */
+static int64_t expected_grid(const nst_kernel_info *kernel, int64_t rows, int multiprocessors) {
+  int64_t groups = rows / kernel->rows_per_block + (rows % kernel->rows_per_block != 0);
+  int64_t limit = (int64_t)multiprocessors * kernel->blocks_per_sm / kernel->cluster;
+  if (kernel->blocks_per_sm && groups > limit) {
+    groups = limit < 1 ? 1 : limit;
+  }
+  return groups * kernel->cluster;
+}
+
+static void check_call(const struct call *call, int arch) {
+  static const int capabilities[] = NST_ARCH_CAPABILITIES;
+  const char *source;
+  const struct cell *cell = expected_cell(call, arch, &source);
+  const struct line *line = &lines[cell->row];
+  union args args = args_of(call);
+  nst_device_facts device = {sizeof device, capabilities[arch], fake.multiprocessors};
+  nst_launch_info info = NST_LAUNCH_INFO_INIT;
+  nst_status status = nst_explain(call->op, &args, &device, &info);
+  fake_launched.count = 0;
+  fake_device = arch;
+  nst_status launched = launch(call, &args);
+  assert_int_equal(status, launched);
+  if (line->hole) {
+    assert_int_equal(status, NST_ERROR_NO_KERNEL);
+    assert_non_null(strstr(nst_last_error(), line->hole));
+    return;
+  }
+  nst_kernel_info row = NST_KERNEL_INFO_INIT;
+  assert_int_equal(nst_table_row(cell->row, &row), NST_OK);
+  int64_t grid = expected_grid(&row, call->rows, fake.multiprocessors);
+  if (grid > INT32_MAX) {
+    assert_int_equal(status, NST_ERROR_KERNEL_UNFIT);
+    return;
+  }
+  if (status != NST_OK) {
+    fail_msg("rows %lld n %lld: %s", (long long)call->rows, (long long)call->n, nst_last_error());
+  }
+  char word[16];
+  snprintf(word, sizeof word, "%s", source);
+  lower(word);
+  assert_string_equal(info.choice, word);
+  assert_memory_equal(&info.kernel, &row, sizeof row);
+  assert_int_equal(info.grid, grid);
+  assert_int_equal(fake_launched.count, 1);
+  assert_string_equal(fake_launched.kernel, line->symbol);
+  assert_int_equal(fake_launched.grid[0], grid);
+  assert_int_equal(fake_launched.block[0], row.threads);
+  assert_true(fake_launched.grid[1] == 1 && fake_launched.grid[2] == 1);
+  assert_true(fake_launched.block[1] == 1 && fake_launched.block[2] == 1);
+  assert_int_equal(fake_launched.shared_bytes, row.shared_bytes);
+  assert_int_equal(fake_launched.cluster, row.cluster > 1 ? row.cluster : 0);
+  assert_int_equal(fake_launched.params.n, call->n);
+  assert_int_equal(fake_launched.params.rows, call->rows);
+}
+
+/* Row lengths around every bucket's ends, and numbers of rows around every threshold of the choices. */
+static void test_explain_agrees_with_launch(void **state) {
+  (void)state;
+  static const int64_t beside[] = {-9, -8, -1, 0, 1, 8};
+  for (int arch = 0; arch < NST_ARCH_COUNT; arch++) {
+    for (int op = 0; op < NST_OP_COUNT; op++) {
+      for (int types = 0; types < NST_TYPES_COUNT; types++) {
+        for (int bucket = 0; bucket < NST_BUCKET_COUNT; bucket++) {
+          int64_t size = sizes[bucket] ? sizes[bucket] : 1000000;
+          for (size_t i = 0; i < sizeof beside / sizeof *beside; i++) {
+            for (int offset = 0; offset < 2; offset++) {
+              struct call call = {(nst_op)op, (nst_types)types, 1, size + beside[i], offset};
+              const char *source;
+              expected_cell(&call, arch, &source);
+              int64_t element = data_types[types] == NST_DTYPE_F32 ? 4 : 2;
+              int access = call.n * element % 16 || offset ? 2 : call.n == sizes[bucket] ? 0 : 1;
+              const struct choice *choice = &choices[NST_CHOICE_INDEX(arch, op, types, bucket, access)];
+              int64_t rows[] = {1,
+                                2,
+                                33,
+                                4096,
+                                choice->limit[0],
+                                choice->limit[0] + 1,
+                                choice->limit[1],
+                                choice->limit[1] + 1,
+                                choice->limit[2],
+                                choice->limit[2] + 1,
+                                INT32_MAX};
+              for (size_t j = 0; j < sizeof rows / sizeof *rows; j++) {
+                call.rows = rows[j] < INT32_MAX ? rows[j] : INT32_MAX;
+                check_call(&call, arch);
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+static uint64_t random_state = 1;
+
+static uint32_t random_bits(void) {
+  random_state = random_state * 6364136223846793005u + 1442695040888963407u;
+  return (uint32_t)(random_state >> 33);
+}
+
+/* Random calls of every magnitude. */
+static void test_random_calls(void **state) {
+  (void)state;
+  for (int i = 0; i < 200000; i++) {
+    struct call call = {(nst_op)(random_bits() % NST_OP_COUNT), (nst_types)(random_bits() % NST_TYPES_COUNT),
+                        1 + (random_bits() >> random_bits() % 31), 1 + (random_bits() >> random_bits() % 31),
+                        (int)(random_bits() % 9)};
+    call.rows = call.rows > INT32_MAX ? INT32_MAX : call.rows;
+    call.n = call.n > INT32_MAX ? INT32_MAX : call.n;
+    if ((double)call.rows * (double)call.n > 1e17) {
+      call.rows = 1 + call.rows % 1000; /* within the space between the addresses */
+    }
+    check_call(&call, (int)(random_bits() % NST_ARCH_COUNT));
+  }
+}
+
+/* Every kernel is launched by its index with arguments that fit it exactly, and gets its own shape. */
+static void test_every_kernel_by_index(void **state) {
+  (void)state;
+  for (size_t i = 0; i < NST_ROWS_COUNT; i++) {
+    nst_kernel_info row = NST_KERNEL_INFO_INIT;
+    assert_int_equal(nst_table_row(i, &row), NST_OK);
+    nst_types types = 0;
+    while (data_types[types] != row.dtype || weight_types[types] != row.weight_dtype) {
+      types++;
+    }
+    int64_t size = row.bucket ? row.bucket : 3000000;
+    struct call call = {row.op, types, 1000, size - (row.access == NST_ACCESS_EXACT ? 0 : 8), 0};
+    union args args = args_of(&call);
+    fake_launched.count = 0;
+    nst_status status = nst_launch_kernel(library, i, &args, NULL);
+    if (row.hole) {
+      assert_int_equal(status, NST_ERROR_NO_KERNEL);
+      assert_int_equal(fake_launched.count, 0);
+      continue;
+    }
+    assert_int_equal(status, NST_OK);
+    assert_int_equal(fake_launched.count, 1);
+    assert_string_equal(fake_launched.kernel, row.symbol);
+    assert_int_equal(fake_launched.grid[0], expected_grid(&row, call.rows, fake.multiprocessors));
+    assert_int_equal(fake_launched.block[0], row.threads);
+    assert_int_equal(fake_launched.cluster, row.cluster > 1 ? row.cluster : 0);
+    assert_int_equal(fake_launched.shared_bytes, row.shared_bytes);
+    args.norm.size = 0;
+    args = args_of(&call);
+    if (row.op == NST_OP_RMS_NORM_FWD) { /* one element too long; one element off a 16-byte boundary */
+      args.norm.n = size + 1;
+      assert_int_equal(nst_launch_kernel(library, i, &args, NULL),
+                       row.bucket || row.access != NST_ACCESS_UNALIGNED ? NST_ERROR_KERNEL_UNFIT : NST_OK);
+      args = args_of(&call);
+      args.norm.y = (char *)args.norm.y + (row.dtype == NST_DTYPE_F32 ? 4 : 2);
+      assert_int_equal(nst_launch_kernel(library, i, &args, NULL),
+                       row.access != NST_ACCESS_UNALIGNED ? NST_ERROR_KERNEL_UNFIT : NST_OK);
+    }
+  }
+}
+
+/* Clusters that walk over rows: no more of them than the driver says the device holds at once. */
+static void test_clusters_fit_the_device(void **state) {
+  (void)state;
+  size_t walking = 0;
+  fake.resident_clusters = 5;
+  for (size_t i = 0; i < nst_table_count(); i++) {
+    nst_kernel_info row = NST_KERNEL_INFO_INIT;
+    assert_int_equal(nst_table_row(i, &row), NST_OK);
+    if (row.hole || row.cluster == 1) {
+      continue;
+    }
+    nst_types types = 0;
+    while (data_types[types] != row.dtype || weight_types[types] != row.weight_dtype) {
+      types++;
+    }
+    walking += row.blocks_per_sm > 0;
+    for (int64_t rows = 3; rows <= 300; rows *= 10) {
+      struct call call = {row.op, types, rows, row.bucket ? row.bucket : 3000000, 0};
+      union args args = args_of(&call);
+      int64_t most = row.blocks_per_sm ? 5 : rows;
+      assert_int_equal(nst_launch_kernel(library, i, &args, NULL), NST_OK);
+      assert_int_equal(fake_launched.grid[0], (rows < most ? rows : most) * row.cluster);
+    }
+    if (row.blocks_per_sm) {
+      struct call call = {row.op, types, 300, row.bucket, 0};
+      union args args = args_of(&call);
+      fake.failing = "cuOccupancyMaxActiveClusters", fake.failing_after = 0;
+      fake_launched.count = 0;
+      assert_int_equal(nst_launch_kernel(library, i, &args, NULL), NST_ERROR_DRIVER_CALL);
+      assert_non_null(strstr(nst_last_error(), "cuOccupancyMaxActiveClusters"));
+      assert_int_equal(fake_launched.count, 0);
+      fake.failing = NULL;
+    }
+  }
+  assert_true(walking > 0);
+  fake.resident_clusters = 0;
+}
+
+/* A device as small as can be: limits of a grid fall below one cluster. */
+static int open_on_one_multiprocessor(void **state) {
+  (void)state;
+  nst_close(library);
+  fake.multiprocessors = 1;
+  return fake_open(&library);
+}
+
+static int open_library(void **state) {
+  static const int capabilities[] = NST_ARCH_CAPABILITIES;
+  (void)state;
+  fake_reset();
+  fake.device_count = NST_ARCH_COUNT; /* one device of each architecture */
+  memcpy(fake.capability, capabilities, sizeof capabilities);
+  return fake_open(&library);
+}
+
+static int close_library(void **state) {
+  (void)state;
+  return nst_close(library);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_rows_are_in_order),
+      cmocka_unit_test(test_names_say_the_coordinates),
+      cmocka_unit_test(test_launch_facts_are_possible),
+      cmocka_unit_test(test_every_choice_is_a_kernel),
+      cmocka_unit_test(test_explain_agrees_with_launch),
+      cmocka_unit_test(test_random_calls),
+      cmocka_unit_test(test_every_kernel_by_index),
+      cmocka_unit_test(test_clusters_fit_the_device),
+      cmocka_unit_test_setup(test_every_kernel_by_index, open_on_one_multiprocessor),
+      cmocka_unit_test(test_random_calls),
+  };
+  return cmocka_run_group_tests(tests, open_library, close_library);
+}
