@@ -1,0 +1,32 @@
+#!/bin/sh
+# Everything that needs a card, in one run: perf/card.sh BUILD OUT
+#
+# Runs the device tests of the build folder BUILD on the card, then nst-bench over all workloads, and leaves logs and
+# results in OUT.
+set -u
+build=$1 out=$2
+mkdir -p "$out"
+export NST_DEVICE=card
+failed=0
+
+# The walk over all kernels spends its time in the reference, on one core: as many parts at once as there are cores.
+parts=$(nproc)
+for part in $(seq "$parts"); do
+  "$build/tests/device/test_walk" --part "$part/$parts" >"$out/walk.$part.log" 2>&1 &
+  pids="${pids:-} $!"
+done
+for pid in $pids; do wait "$pid" || failed=1; done
+cat "$out"/walk.*.log >"$out/walk.log"
+rm "$out"/walk.[0-9]*.log
+for test in harness rows card invariance; do
+  "$build/tests/device/test_$test" >"$out/$test.log" 2>&1 || failed=1
+done
+for test in walk harness rows card invariance; do
+  echo "test_$test: $(grep -c '       OK \]' "$out/$test.log") passed, $(grep -c '  FAILED  \]' "$out/$test.log") failed," \
+    "$(grep -c '  SKIPPED \]' "$out/$test.log") skipped"
+  grep -v '^\[' "$out/$test.log" | head -n 20
+done
+
+"$build/nst-bench" --archive "$build/libnormstatic.a" --json "$out/bench.json" >"$out/bench.log" 2>&1 || failed=1
+tail -n 90 "$out/bench.log"
+exit $failed
