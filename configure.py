@@ -404,6 +404,9 @@ class Build:
 
     def ctest(self) -> str:
         """CTestTestfile.cmake. With a build with sanitizers below this folder, one run of ctest covers both."""
+        every = [test.name for test in self.tests + self.tests_on_device]
+        if twice := {name for name in every if every.count(name) > 1}:
+            fail(f"two tests have the name {', '.join(sorted(twice))}: a C file and a Python file in one folder.")
         here = [line for test in self.tests for line in self.ctest_lines(test)]
         on_device = [line for test in self.tests_on_device for line in self.ctest_lines(test)]
         if not self.options.sanitizers:

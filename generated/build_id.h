@@ -7,8 +7,8 @@
 #ifndef NST_BUILD_ID_H
 #define NST_BUILD_ID_H
 
-#define NST_BUILD_ID "74c6e29ebf23de37"
-#define NST_BUILD_ID_KERNEL nst_build_id_74c6e29ebf23de37
-#define NST_BUILD_ID_SYMBOL "nst_build_id_74c6e29ebf23de37"
+#define NST_BUILD_ID "641c8f77fd13a921"
+#define NST_BUILD_ID_KERNEL nst_build_id_641c8f77fd13a921
+#define NST_BUILD_ID_SYMBOL "nst_build_id_641c8f77fd13a921"
 
 #endif

@@ -142,5 +142,19 @@ class Rebuild(unittest.TestCase):
         self.assertIn("no work to do", result.stdout)
 
 
+class Install(unittest.TestCase):
+    def test_what_is_installed(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            command = ["ninja", "-C", BUILD, "install"]
+            result = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "DESTDIR": folder})
+            self.assertEqual(result.returncode, 0, result.stdout)
+            prefix = Path(folder + re.search(r"(?m)^prefix = (.*)$", (BUILD / "build.ninja").read_text())[1])
+            found = sorted(str(path.relative_to(prefix)) for path in Path(folder).rglob("*") if path.is_file())
+            self.assertEqual(found, ["bin/nst-run", "include/normstatic.h", "lib/libnormstatic.a",
+                                     "share/normstatic/normstatic.fatbin"])
+            archive = prefix / "lib" / "libnormstatic.a"
+            self.assertEqual(archive.read_bytes(), (BUILD / "libnormstatic.a").read_bytes())
+
+
 if __name__ == "__main__":
     unittest.main()

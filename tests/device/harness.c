@@ -120,7 +120,7 @@ static double value(const struct call *call, int which, int64_t row, int64_t i) 
     case FILL_LARGE: return v * (call->dtype == NST_DTYPE_F16 ? 1e4 : 1e15);
     case FILL_TINY: return v * (call->dtype == NST_DTYPE_F16 ? 0x1p-18 : 1e-39);
     case FILL_CONSTANT: return 3;
-    case FILL_OUTLIER: return i == (int64_t)(key % (uint64_t)call->n) ? v * 1000 : v;
+    case FILL_OUTLIER: return i == (int64_t)(key % (uint64_t)call->n) ? (v < 0 ? -1000 : 1000) + v * 500 : v;
     case FILL_ZERO: return 0;
     default: return v;
   }

@@ -28,7 +28,7 @@ enum fill {
   FILL_LARGE,    /* f16: up to 34640; else around 1e15 */
   FILL_TINY,     /* subnormal numbers of the type */
   FILL_CONSTANT, /* 3 everywhere */
-  FILL_OUTLIER,  /* normal, one element of a row 1000 times as large */
+  FILL_OUTLIER,  /* normal, and one element of a row over 1000 */
   FILL_ZERO,     /* 0 everywhere */
   FILLS
 };

@@ -51,7 +51,9 @@ static int filtered(const struct kind *kind) {
 /* Rows that begin and end on 16-byte boundaries, or on the second element after one. */
 static struct call aligned_call(const struct kind *kind, int64_t rows, int64_t n) {
   struct call call = call_of(kind->op, kind->dtype, kind->weight_dtype, rows, n);
-  call.fill = FILL_WIDE; /* sums of very different squares: another order of adding gives other bits */
+  /* One square is larger than the sum of many others, so that it is rounded anew on every level of the tree: another
+   * order of adding nearly always gives other bits. */
+  call.fill = FILL_OUTLIER;
   call.seed = (uint64_t)n;
   return call;
 }

@@ -4,8 +4,8 @@
  * The edges are lengths (the bucket, a vector less, just above half, one vector or element) and row counts (one, a
  * block's rows and one more, several turns of a persistent grid). The options of a call (in place, strides, offsets,
  * flags, optional tensors, values) are dealt to a kernel's calls like cards: each option's choices come in a shuffled
- * order and all of them come before one comes again. So a kernel meets nearly every choice, and each strategy every pair
- * of choices (the first test counts them), without the product of all.
+ * order and all of them come before one comes again. So a kernel meets nearly every choice, and each strategy every
+ * pair of choices (the first test counts them), without the product of all.
  */
 #include <setjmp.h>
 #include <stdarg.h>

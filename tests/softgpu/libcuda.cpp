@@ -1,7 +1,7 @@
 /*
- * The stand-in libcuda: the driver functions that the library, the tools and the tests use, with the driver's signatures
- * and refusals. Device memory is host memory of the exact size asked for, so that AddressSanitizer sees every stray
- * access. Launches run to their end before the launch call returns.
+ * The stand-in libcuda: the driver functions that the library, the tools and the tests use, with the driver's
+ * signatures and refusals. Device memory is host memory of the exact size asked for, so that AddressSanitizer sees
+ * every stray access. Launches run to their end before the launch call returns.
  */
 #include <cuda.h>
 #include <stdlib.h>
@@ -362,8 +362,9 @@ static CUresult cuLibraryGetKernel(CUkernel *kernel, CUlibrary library, const ch
   const auto found = find(libraries, library);
   if (found == libraries.end()) return CUDA_ERROR_INVALID_HANDLE;
   Library &kernels = **found;
-  const auto place = std::lower_bound(kernels.begin(), kernels.end(), std::string(name),
-                                      [](const Kernel &each, const std::string &key) { return each.entry->name < key; });
+  const auto place =
+      std::lower_bound(kernels.begin(), kernels.end(), std::string(name),
+                       [](const Kernel &each, const std::string &key) { return each.entry->name < key; });
   if (place == kernels.end() || strcmp(place->entry->name, name)) return CUDA_ERROR_NOT_FOUND;
   *kernel = reinterpret_cast<CUkernel>(&*place);
   return CUDA_SUCCESS;

@@ -1,10 +1,10 @@
 /*
- * The interpreter: runs a grid cluster by cluster, each thread of a cluster as a fiber that goes on until it has to wait.
+ * The interpreter: runs a grid cluster by cluster, each thread of a cluster as a fiber that runs until it must wait.
  *
  * The scheduler stays with a warp as long as one of its lanes can run, so warps drift as far apart as their barriers
  * allow. Copies that a card makes in the background are queued and made at another time than they were asked for. Which
- * lane, warp and copy comes first is the order's choice (softgpu.h): a kernel that lacks a barrier or a wait gives other
- * results, or reads the pattern (all bits set: NaN) that fills shared memory before it is written.
+ * lane, warp and copy comes first is the order's choice (softgpu.h): a kernel that lacks a barrier or a wait gives
+ * other results, or reads the pattern (all bits set: NaN) that fills shared memory before it is written.
  */
 #include "machine.h"
 
@@ -28,7 +28,7 @@ enum class Wait : uint32_t { NOTHING, WARP, SHUFFLE, BARRIER, CLUSTER, MBARRIER,
 constexpr uint32_t BARRIERS = 16, CLUSTER_BARRIER = BARRIERS, WARPS = SOFTGPU_MAX_THREADS / 32;
 constexpr uint32_t FILL = 0xff;
 constexpr size_t SHARED_STRIDE = SOFTGPU_MAX_SHARED + 4096; /* the rest catches strays under AddressSanitizer */
-constexpr size_t STACK_RESERVE = 8192; /* for the sentence that says that a stack is full */
+constexpr size_t STACK_RESERVE = 8192;                      /* for the sentence that says that a stack is full */
 constexpr size_t STACK_STRIDE = 65536 + 320; /* no power of two: the stacks' tops must not share a cache set */
 
 struct Warp;
@@ -155,8 +155,8 @@ uint64_t *checked_mbarrier(const Block &block, uint64_t *word, bool used_by_copy
   if (bar.state != MBARRIER_INITIALISED && bar.state != MBARRIER_FENCED)
     softgpu_fail("the mbarrier at byte %zu of block %u's shared memory is not initialised", at, block.index);
   if (used_by_copy && bar.state != MBARRIER_FENCED)
-    softgpu_fail("the mbarrier at byte %zu of block %u's shared memory is used by a copy without nst_mbarrier_init_fence",
-                 at, block.index);
+    softgpu_fail("a copy uses the mbarrier at byte %zu of block %u's shared memory without nst_mbarrier_init_fence", at,
+                 block.index);
   return word;
 }
 
@@ -313,11 +313,11 @@ void open_cluster_barrier_if_full() {
 
 void check_warp_at_barrier(const Warp &warp, uint32_t id) {
   if (warp.met)
-    softgpu_fail("comes to %s while lanes %s of its warp are in %s",
-                 barrier_text(id).c, lanes_text(warp.met).c, meeting_text(warp.meeting));
+    softgpu_fail("comes to %s while lanes %s of its warp are in %s", barrier_text(id).c, lanes_text(warp.met).c,
+                 meeting_text(warp.meeting));
   if (const uint32_t elsewhere = warp.at_barrier & ~warp.at[id])
-    softgpu_fail("comes to %s while lanes %s of its warp wait at another one",
-                 barrier_text(id).c, lanes_text(elsewhere).c);
+    softgpu_fail("comes to %s while lanes %s of its warp wait at another one", barrier_text(id).c,
+                 lanes_text(elsewhere).c);
 }
 
 void end_thread() {
@@ -449,7 +449,8 @@ void softgpu_fail(const char *format, ...) {
   va_start(arguments, format);
   vsnprintf(line, sizeof line, format, arguments);
   va_end(arguments);
-  snprintf(now.error, sizeof now.error, "block %u, thread %u: %s", softgpu_self->block->index, softgpu_self->index, line);
+  snprintf(now.error, sizeof now.error, "block %u, thread %u: %s", softgpu_self->block->index, softgpu_self->index,
+           line);
   give_up();
 }
 

@@ -17,9 +17,8 @@ const std::vector<softgpu_kernel> &softgpu_kernels() {
   {#name, [](const void *param) { name(*static_cast<const nst_##family##_params *>(param)); }},
 #include "kernels.inc"
     };
-    std::sort(table.begin(), table.end(), [](const softgpu_kernel &a, const softgpu_kernel &b) {
-      return std::string(a.name) < b.name;
-    });
+    std::sort(table.begin(), table.end(),
+              [](const softgpu_kernel &a, const softgpu_kernel &b) { return std::string(a.name) < b.name; });
     return table;
   }();
   return sorted;

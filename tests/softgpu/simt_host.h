@@ -1,6 +1,7 @@
 /*
- * The host form of simt.cuh: the same names, run by the interpreter in machine.cpp. What a card would refuse (an address
- * that is not aligned, shared memory beyond the launch's size, a barrier used wrongly) ends the launch with a sentence.
+ * The host form of simt.cuh: the same names, run by the interpreter in machine.cpp. What a card would refuse (an
+ * address that is not aligned, shared memory beyond the launch's size, a barrier used wrongly) ends the launch with a
+ * sentence.
  */
 #ifndef NST_SIMT_HOST_H
 #define NST_SIMT_HOST_H

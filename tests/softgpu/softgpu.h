@@ -13,9 +13,9 @@ extern "C" {
 /* A driver function, as nst_get_proc says; NULL for one that the software device lacks. */
 void *softgpu_get_proc(void *user, const char *name, int cuda_version);
 
-/* The order in which clusters, warps, lanes and late copies run: 0 forward, copies as late as can be; 1 backward, copies
- * as early as can be; any other number: shuffled, by that seed. Correct kernels give the same results in every order.
- * Until it is called the environment variable SOFTGPU_ORDER decides, else 0. */
+/* The order in which clusters, warps, lanes and late copies run: 0 forward, copies as late as can be; 1 backward,
+ * copies as early as can be; any other number: shuffled, by that seed. Correct kernels give the same results in every
+ * order. Until it is called the environment variable SOFTGPU_ORDER decides, else 0. */
 void softgpu_set_order(unsigned order);
 
 /* How many multiprocessors the device says it has; 4 until it is called. */
