@@ -7,8 +7,8 @@
 #ifndef NST_BUILD_ID_H
 #define NST_BUILD_ID_H
 
-#define NST_BUILD_ID "641c8f77fd13a921"
-#define NST_BUILD_ID_KERNEL nst_build_id_641c8f77fd13a921
-#define NST_BUILD_ID_SYMBOL "nst_build_id_641c8f77fd13a921"
+#define NST_BUILD_ID "da853c0738a69db2"
+#define NST_BUILD_ID_KERNEL nst_build_id_da853c0738a69db2
+#define NST_BUILD_ID_SYMBOL "nst_build_id_da853c0738a69db2"
 
 #endif

@@ -35,8 +35,8 @@ struct fatbin_entry {
 };
 #define FATBIN_KIND_ELF 2
 
-/* What the image must hold for each of its architectures: an ELF file with the build id, then one for each part that has
- * kernels, in the order of the parts. */
+/* For each of its architectures the image holds an ELF file with the build id, then one for each part that has kernels,
+ * in the order of the parts. */
 static bool has_kernels(uint32_t part) {
   for (uint32_t i = 0; i < NST_PART_ROWS; i++) {
     if (nst_rows[part * NST_PART_ROWS + i].symbol) {
@@ -224,8 +224,9 @@ static nst_status allow_shared_memory(const nst_library *library, uint32_t arch,
                                       const struct nst_row *row) {
   for (int i = 0; i < library->device_count; i++) {
     if (library->devices[i].arch == arch) {
-      CUresult result = library->driver.cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                                                             (int)row->shared_bytes, kernel, library->devices[i].handle);
+      CUresult result =
+          library->driver.cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)row->shared_bytes,
+                                               kernel, library->devices[i].handle);
       if (result != CUDA_SUCCESS) {
         return fail_kernel(library, result, "cuKernelSetAttribute", row->symbol);
       }

@@ -19,8 +19,8 @@ template <nst_cell C> NST_DEVICE void nst_exchange_open(char *smem) {
   nst_cluster_arrive();
 }
 
-/* Merges across the blocks, lane by lane, where lane l of every warp holds its block's part (see nst_tree_warps). A block
- * has received all parts when it returns, so it may exit while others still read theirs. */
+/* Merges across the blocks, lane by lane, where lane l of every warp holds its block's part (see nst_tree_warps). A
+ * block has received all parts when it returns, so it may exit while others still read theirs. */
 template <nst_cell C> NST_DEVICE nst_stat<C.op> nst_exchange(nst_stat<C.op> part, char *smem) {
   constexpr uint32_t WARPS = C.threads / 32, COUNT = C.cluster * 32;
   uint64_t *const bar = (uint64_t *)smem;

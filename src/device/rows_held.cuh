@@ -16,8 +16,8 @@ template <nst_cell C> constexpr bool nst_held_inside(uint32_t i) {
   return (i + 1) * nst_held_step<C>() * nst_per_vec(C.types) <= C.n;
 }
 
-/* The first vector of a thread where the block's warps, then the cluster's blocks take turns of 32 vectors: from the top
- * the bits of v are the vector in the thread, the warp, the block, the lane. */
+/* The first vector of a thread where the block's warps, then the cluster's blocks take turns of 32 vectors: from the
+ * top the bits of v are the vector in the thread, the warp, the block, the lane. */
 template <nst_cell C> NST_DEVICE uint32_t nst_held_first(void) {
   if constexpr (C.cluster == 1)
     return nst_thread();
@@ -49,8 +49,8 @@ NST_DEVICE nst_held_weights<C> nst_hold_weights(const nst_rows_params &p, uint32
   return w;
 }
 
-/* The statistic of a thread's part. The residual sum is stored on the way: every element is read and written by the same
- * thread, so it may go where an input came from. */
+/* The statistic of a thread's part. The residual sum is stored on the way: every element is read and written by the
+ * same thread, so it may go where an input came from. */
 template <nst_cell C>
 NST_DEVICE nst_stat<C.op> nst_held_stat(const nst_held<C> &held, const nst_row_pointers<C.op> &at, uint32_t first,
                                         uint32_t n, const nst_rows_params &p) {

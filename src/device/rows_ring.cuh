@@ -1,7 +1,8 @@
 /*
- * Strategy ring: persistent clusters; rows stream through a ring of shared-memory slots that a mover thread fills by bulk
- * copies. Each element is read from memory once. The consumers take the statistics of a chunk as soon as it has arrived
- * and write results LAG chunks later, so that the cluster's exchange of one row is hidden behind the next row's chunks.
+ * Strategy ring: persistent clusters; rows stream through a ring of shared-memory slots that a mover thread fills by
+ * bulk copies. Each element is read from memory once. The consumers take the statistics of a chunk as soon as it has
+ * arrived and write results LAG chunks later, so that the cluster's exchange of one row is hidden behind the next
+ * row's chunks.
  *
  * Chunks are numbered through all rows of a cluster; a row has CHUNKS of them in each block. Chunk g lies in slot
  * g % slots. At step g a consumer takes the statistics of chunk g, then writes chunk g - LAG and frees its slot; the

@@ -162,7 +162,8 @@ NST_DEVICE void nst_mbarrier_wait(uint64_t *bar, uint32_t parity) {
   } while (done == 0);
 }
 
-/* Copies `bytes` (a multiple of 16) from global to this block's shared memory, both 16-byte aligned; completes on bar. */
+/* Copies `bytes` (a multiple of 16) from global to this block's shared memory, both 16-byte aligned; completes on
+ * bar. */
 template <nst_hint HINT>
 NST_DEVICE void nst_bulk_load(void *smem, const void *global, uint32_t bytes, uint64_t *bar, nst_policy policy) {
   if constexpr (HINT == NST_HINT_NONE)
@@ -171,8 +172,8 @@ NST_DEVICE void nst_bulk_load(void *smem, const void *global, uint32_t bytes, ui
                  "l"(global), "r"(bytes), "r"(nst_smem_address(bar))
                  : "memory");
   else
-    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], "
-                 "%4;" ::"r"(nst_smem_address(smem)),
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint "
+                 "[%0], [%1], %2, [%3], %4;" ::"r"(nst_smem_address(smem)),
                  "l"(global), "r"(bytes), "r"(nst_smem_address(bar)), "l"(policy)
                  : "memory");
 }

@@ -26,8 +26,8 @@ template <nst_cell C> NST_DEVICE uint32_t nst_stream_groups(uint32_t n) {
 
 /* One group of a row and its weights. */
 template <nst_cell C, nst_hint HINT>
-NST_DEVICE nst_held<C> nst_stream_load(const nst_row_pointers<C.op> &at, uint32_t first, uint32_t group, uint32_t groups,
-                                       uint32_t n, nst_policy policy) {
+NST_DEVICE nst_held<C> nst_stream_load(const nst_row_pointers<C.op> &at, uint32_t first, uint32_t group,
+                                       uint32_t groups, uint32_t n, nst_policy policy) {
   nst_held<C> held;
 #pragma unroll
   for (uint32_t i = 0; i < C.vectors; i++)
@@ -36,9 +36,9 @@ NST_DEVICE nst_held<C> nst_stream_load(const nst_row_pointers<C.op> &at, uint32_
 }
 
 /*
- * The statistic of a thread's part. Groups are visited in the order of their reversed bits: then each pair that the tree
- * merges is complete as early as can be, and the parts that wait for their partner are one a level, like the ones in a
- * binary counter.
+ * The statistic of a thread's part. Groups are visited in the order of their reversed bits: then each pair that the
+ * tree merges is complete as early as can be, and the parts that wait for their partner are one a level, like the ones
+ * in a binary counter.
  */
 template <nst_cell C>
 NST_DEVICE nst_stat<C.op> nst_stream_stat(const nst_row_pointers<C.op> &at, uint32_t first, uint32_t n,
@@ -79,8 +79,8 @@ NST_DEVICE nst_stat<C.op> nst_stream_stat(const nst_row_pointers<C.op> &at, uint
   return part;
 }
 
-/* Reads the row again and writes its results. An element is read and written by one thread, and all threads have read the
- * row once before any thread comes here, so outputs may lie where inputs came from. */
+/* Reads the row again and writes its results. An element is read and written by one thread, and all threads have read
+ * the row once before any thread comes here, so outputs may lie where inputs came from. */
 template <nst_cell C>
 NST_DEVICE void nst_stream_write(const nst_row_pointers<C.op> &at, uint32_t first, uint32_t n, nst_scale scale,
                                  const nst_rows_params &p) {
