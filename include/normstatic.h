@@ -116,8 +116,8 @@ typedef struct nst_open_options {
 #define NST_OPEN_OPTIONS_INIT {sizeof(nst_open_options), NULL, NULL, NULL, NULL, 0}
 
 /* Opens the driver and the kernel image. `options` may be NULL: all defaults. Needs no current context. Kernels are
- * loaded lazily: those of an operation and its types at the first launch of one of them (a few milliseconds), each kernel by the
- * driver at its own first launch, unless nst_preload was called. On failure *library is NULL. */
+ * loaded lazily: those of an operation and its types at the first launch of one of them (a few milliseconds), each
+ * kernel by the driver at its own first launch, unless nst_preload was called. On failure *library is NULL. */
 nst_status nst_open(nst_library **library, const nst_open_options *options);
 
 /* Finishes the loading of every kernel for the device of the current context, so that no launch loads later. */
