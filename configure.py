@@ -341,6 +341,10 @@ class Build:
         archive = self.ninja.build("libbench.a", "ar", objects)
         # The archive form of jansson, so that the program can be carried to a machine with a card.
         self.program("nst-bench", [main, archive], libraries="-l:libjansson.a")
+        # The library and the reader of CUPTI's records, for perf/compare.py.
+        if not self.options.sanitizers:
+            self.ninja.build("libcompare.so", "shared_library", ["perf/records.o", "perf/problem.o"],
+                             implicit=["libnormstatic.a"], default=True)
 
     def c_tests(self, folder: str, flags: str = "", inputs: Iterable[str] = (), libraries: str = "",
                 implicit: Iterable[str] = ()) -> list[Test]:

@@ -1,0 +1,1 @@
+"""The parts of perf/compare.py: the library beside the other libraries ("peers") on one card."""
