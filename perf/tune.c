@@ -160,7 +160,7 @@ static int split(const char *name, const char *text, struct list *list, struct p
 
 static int read_row_counts(const char *text, struct grid *grid, struct problem *p) {
   struct list list;
-  if (split("row-counts", text ? text : "1,4,16,64,264,1056,4096,16384,65536", &list, p)) return -1;
+  if (split("row-counts", text ? text : "1,4,16,64,132,264,528,1056,2048,4096,8192,32768", &list, p)) return -1;
   grid->row_count = list.count;
   if (list.count > ROW_COUNTS_MAX) return problem(p, "--row-counts has more than %d numbers.", ROW_COUNTS_MAX);
   for (size_t i = 0; i < list.count; i++) {
