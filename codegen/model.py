@@ -98,7 +98,9 @@ def build(spec: Spec, kept: Filter = Filter()) -> tuple[Model, list[str]]:
                 for bucket in spec.buckets:
                     for access in names(spec.accesses):
                         entry = tuned.get((op.name, types.name, bucket, access))
-                        if entry:
+                        if not rules.occurs(op, types):
+                            steps = [Step(ROWS_MAX, Cell(op, types, bucket, "loop", access))]
+                        elif entry:
                             steps = _tuned_steps(spec, op, types, entry, config_of,
                                                  problems if arch.name == source else [])
                         else:
@@ -192,7 +194,7 @@ def _serves(spec: Spec, c: Cell, bucket: int, access: str) -> bool:
 
 def prove(model: Model) -> list[str]:
     """What does not hold of: indexes are a bijection, names are unique, shapes are possible, and every call (op,
-    types, n, alignment, rows) ends at a kernel that can serve it."""
+    types, n, alignment, rows) ends at a kernel that can serve it. Choices for calls that do not occur end at a hole."""
     wrong: list[str] = []
     for space, count in ((model.rows_space, len(model.full_rows)), (model.choices_space, len(model.choices))):
         if space.count != count or [space.index(c) for c in space] != list(range(count)):
@@ -209,6 +211,8 @@ def prove(model: Model) -> list[str]:
 
     kernels = {row.cell for row in model.full_rows if row.config}
     for choice in model.choices:
+        if not rules.occurs(choice.op, choice.types):
+            continue
         call = f"{choice.arch.name} {choice.op.name} {choice.types.name} {bucket_name(choice.bucket)} {choice.access}"
         wrong.extend(f"{call}: {text}." for text in _choice_problems(model.spec, choice, kernels))
     return wrong

@@ -58,8 +58,17 @@ class Hole:
     reason: str
 
 
+def occurs(op: Op, types: Types) -> bool:
+    """Whether there are calls of the operation with these types."""
+    return bool(op.parameters) or types.weight == types.data
+
+
 def cell(spec: Spec, c: Cell) -> Config | Hole:
     """The one validity predicate."""
+    if not occurs(c.op, c.types):
+        return Hole("the operation has no weights, and conditioning has the data's type")
+    if c.types.weight != c.types.data and c.access == "exact":
+        return Hole("f32 weights beside 16-bit data: served by the masked form")
     if c.strategy == "loop":
         return _loop(c)
     if c.bucket == ANY:
@@ -81,6 +90,8 @@ def _warp(c: Cell) -> Config | Hole:
     v = c.vectors
     if v > 256:
         return Hole("more than 256 vectors: longer than a warp holds in registers")
+    if v > 128 and c.access != "exact":
+        return Hole("more than 128 vectors: only exact rows are cheaper to read by one warp than by a block")
     # The fewest lanes that hold the row with 4 vectors each, but 8 or more, or one for 2 vectors of a shorter row.
     lanes = min(WARP, max(_power_of_two_from(_ceil(v, 4)), min(8, v // 2), 1))
     # A row that does not fill its lanes is spread over fewer of them if it fills those: 144 vectors = 16 x 9.
@@ -101,15 +112,17 @@ def _block(c: Cell) -> Config | Hole:
     threads, vectors = _block_shape(v, vectors_max=8)
     # Vectors in registers, of a row and the weights: up to 4 fit 40 registers (1536 threads an SM), up to 8 fit 64
     # (1024 threads), more need up to 128 (512 threads). The narrow reads of unaligned rows need more addresses.
-    held = vectors * (_streams(c) + _weight_vectors(c))
+    held = vectors * (_streams(c) + _parameter_vectors(c)) + _pivot_vectors(c)
     alive = 1536 if held <= 4 and c.access != "unaligned" else 1024 if held <= 8 else 512
-    return Config(threads, threads, vectors, smem=4 * threads, min_blocks=min(BLOCKS_MAX, alive // threads),
+    return Config(threads, threads, vectors, smem=_table(c, threads), min_blocks=min(BLOCKS_MAX, alive // threads),
                   hint=_hint(c))
 
 
 def _persist(c: Cell) -> Config | Hole:
     """As block, with this row and the next in registers: so 4 vectors a thread at most."""
     v = c.vectors
+    if c.access == "unaligned":
+        return Hole("the narrow accesses of unaligned rows are the limit, not when they are requested")
     if v < 128:
         return Hole("fewer than 128 vectors: a row is too short to be worth requesting early")
     if v > 2048:
@@ -117,11 +130,11 @@ def _persist(c: Cell) -> Config | Hole:
     threads, vectors = _block_shape(v, vectors_max=4)
     # Vectors that a thread has in registers, of two rows and the weights: up to 8 fit 64 registers (1024 threads an
     # SM), more need 128 (512 threads an SM). Registers spilled for occupancy cost several times over.
-    held = vectors * (2 * _streams(c) + _weight_vectors(c))
+    held = vectors * (2 * _streams(c) + _parameter_vectors(c)) + 2 * _pivot_vectors(c)
     if held > 16:
         return Hole("more than 16 vectors a thread, of two rows and the weights: registers would spill")
     blocks = max(1, (1024 if held <= 8 else 512) // threads)
-    return Config(threads, threads, vectors, blocks_per_sm=blocks, smem=2 * 4 * threads, min_blocks=blocks,
+    return Config(threads, threads, vectors, blocks_per_sm=blocks, smem=2 * _table(c, threads), min_blocks=blocks,
                   hint=_hint(c))
 
 
@@ -129,36 +142,42 @@ def _reread(c: Cell) -> Config | Hole:
     """Few registers, so that blocks overlap. 512 x 2 with four blocks an SM won at 1024 vectors, 512 x 4 with two
     blocks at 2048, 1024 x 2 with two blocks at 4096 (1044 us; with one block 1155-1260), 1024 x 4 above."""
     v = c.vectors
+    if c.access == "unaligned":
+        return Hole("unaligned rows: served by the general loop")
     if v < 1024:
         return Hole("fewer than 1024 vectors: a row fits in registers, reading it twice gains nothing")
+    if v < 4096 and c.access == "masked":
+        return Hole("fewer than 4096 vectors: a block holds the row in registers")
     if v > 65536:
         return Hole("more than 65536 vectors: the rows in flight do not fit the L2 cache")
     threads = 512 if v <= 2048 else 1024
     # Two vectors at a time fit 32 registers (2048 threads an SM) unless there are two inputs, wide weights or tests of
     # the row's end; four of one input fit 64 (1024 threads).
-    light = _streams(c) == _weight_vectors(c) == 1 and c.access == "exact"
+    light = _streams(c) == _parameter_vectors(c) == 1 and c.access == "exact"
     if light and v in (1024, 4096):
-        return Config(threads, threads, 2, smem=4 * threads, min_blocks=2048 // threads, hint=_hint(c))
-    return Config(threads, threads, _in_flight(c), smem=4 * threads, min_blocks=1024 // threads, hint=_hint(c))
+        return Config(threads, threads, 2, smem=_table(c, threads), min_blocks=2048 // threads, hint=_hint(c))
+    return Config(threads, threads, _in_flight(c), smem=_table(c, threads), min_blocks=1024 // threads, hint=_hint(c))
 
 
 def _cluster(c: Cell) -> Config | Hole:
     """8 blocks a row, 1 vector a thread where 512 threads suffice: for few rows, the shortest chain of reads."""
     v = c.vectors
-    if v < 256:
-        return Hole("fewer than 256 vectors: a block is faster than an exchange in a cluster (0.6 us)")
+    if v < (512 if c.access == "exact" else 1024):
+        return Hole("fewer than 512 vectors (1024, if not exact): a block is faster than an exchange in a cluster")
     if v > 16384:
         return Hole("more than 16384 vectors: longer than a cluster of 8 holds in registers")
     cluster = 8 if v >= 8 * 64 else 4  # blocks have 64 threads at least
     part = _ceil(v, cluster)
     threads = min(512, max(64, _power_of_two_from(part)))
-    return Config(threads, threads, _ceil(part, threads), cluster=cluster, smem=_cluster_smem(threads, cluster))
+    return Config(threads, threads, _ceil(part, threads), cluster=cluster, smem=_cluster_smem(c, threads, cluster))
 
 
 def _ring(c: Cell) -> Config | Hole:
     """A mover warp fills slots of 16 KB with bulk copies; 512 threads take the statistics of the next row while they
     write this one. 13 slots reached 2083 us at 16384 vectors; fewer where the exchange buffers need the space."""
     v = c.vectors
+    if c.op.conditioning:
+        return Hole("conditioning would take the place of rows in the ring")
     if c.access == "unaligned":
         return Hole("bulk copies need rows on 16-byte boundaries")
     if v < 4096:
@@ -170,9 +189,11 @@ def _ring(c: Cell) -> Config | Hole:
     vectors = v // cluster // consumers
     if vectors * _streams(c) > 16:
         return Hole("a row of over 1 MB (x and residual) is longer than a cluster of 8 holds in its rings")
-    exchange = 4 * 16 * WARP * 4 * cluster  # four buffers; from each block, 32 lane sums of each of 16 warps
+    exchange = 4 * _table(c, 16 * WARP) * cluster  # four buffers; a statistic from each lane of each block's 16 warps
     barriers = 512
     slots = min(13, (SMEM_MAX - exchange - barriers) // slot)
+    if slots < vectors * _streams(c) // 2 + 2:
+        return Hole("the exchange of two sums leaves the ring too little room for a row")
     return Config(consumers + WARP, consumers, vectors, cluster=cluster, blocks_per_sm=1, slots=slots,
                   smem=slots * slot + exchange + barriers, hint=_hint(c))
 
@@ -183,7 +204,7 @@ def _loop(c: Cell) -> Config | Hole:
         return Hole("the general loop is for lengths above all buckets")
     if c.access == "exact":
         return Hole("no length is exact in a bucket without limit")
-    return Config(512, 512, _in_flight(c), cluster=8, smem=_cluster_smem(512, 8), min_blocks=2)
+    return Config(512, 512, _in_flight(c), cluster=8, smem=_cluster_smem(c, 512, 8), min_blocks=2)
 
 
 STRATEGIES: dict[str, Callable[[Cell], Config | Hole]] = {
@@ -256,18 +277,28 @@ def _next_power_of_two_bucket(spec: Spec, bucket: int) -> int:
 
 def _streams(c: Cell) -> int:
     """Tensors that are read row by row."""
-    return 2 if c.op.fused_add else 1
+    return len(c.op.inputs) + len(c.op.conditioning)
 
 
-def _weight_vectors(c: Cell) -> int:
-    """16-byte vectors of weights beside one of data."""
-    return c.types.weight.bytes // c.types.data.bytes
+def _parameter_vectors(c: Cell) -> int:
+    """16-byte vectors of weight and bias beside one of data."""
+    return len(c.op.parameters) * (c.types.weight.bytes // c.types.data.bytes)
+
+
+def _pivot_vectors(c: Cell) -> int:
+    """Vectors beside its part of a row that a thread reads for the pivot of the layer norms."""
+    return len(c.op.inputs) if c.op.statistic == "moments" else 0
 
 
 def _in_flight(c: Cell) -> int:
-    """Vectors of each stream that a thread requests at a time where no row stays in registers: 4 reads of the row, or
-    of its weights, in all."""
-    return 4 // max(_streams(c), _weight_vectors(c))
+    """Vectors of each stream that a thread requests at a time where no row stays in registers: about 4 reads of the
+    row, or of its parameters, in all."""
+    return max(1, 4 // _power_of_two_from(max(_streams(c), _parameter_vectors(c))))
+
+
+def _table(c: Cell, threads: int) -> int:
+    """Bytes of a statistic a thread."""
+    return 4 * c.op.words * threads
 
 
 def _block_shape(v: int, vectors_max: int) -> tuple[int, int]:
@@ -278,9 +309,9 @@ def _block_shape(v: int, vectors_max: int) -> tuple[int, int]:
     return min(shapes, key=lambda s: (s[0] * s[1] - v, abs(s[1] - want)))
 
 
-def _cluster_smem(threads: int, cluster: int) -> int:
-    """A float a thread, 32 lane sums from each block, an mbarrier; whole 128 bytes."""
-    return _ceil(4 * threads + 4 * WARP * cluster + 16, 128) * 128
+def _cluster_smem(c: Cell, threads: int, cluster: int) -> int:
+    """A statistic a thread, 32 from each block, an mbarrier; whole 128 bytes."""
+    return _ceil(_table(c, threads) + _table(c, WARP * cluster) + 16, 128) * 128
 
 
 def _hint(c: Cell) -> str:

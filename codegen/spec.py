@@ -15,6 +15,13 @@ RANGES_MAX = 4
 VECTOR_BYTES = 16
 ANY = 0  # the bucket without limit
 
+# What a row's statistic consists of: the sum of squares; the sum, and the squares around the mean.
+STATISTICS = {"squares": 1, "moments": 2}
+# The tensors that the device code knows, each list in the order in which an operation takes them.
+INPUTS = ("x", "residual")
+PARAMETERS = ("weight", "bias")
+CONDITIONING = ("scale", "shift", "gate")
+
 
 @dataclass(frozen=True)
 class Dtype:
@@ -25,7 +32,15 @@ class Dtype:
 @dataclass(frozen=True)
 class Op:
     name: str
-    fused_add: bool  # reads a residual too
+    statistic: str  # a key of STATISTICS
+    inputs: tuple[str, ...]  # read row by row and summed: x, residual
+    parameters: tuple[str, ...]  # one row for all: weight, bias
+    conditioning: tuple[str, ...]  # a row for each row, or for some neighbours: scale, shift, gate
+
+    @property
+    def words(self) -> int:
+        """Numbers that the reduction carries."""
+        return STATISTICS[self.statistic]
 
 
 @dataclass(frozen=True)
@@ -174,11 +189,13 @@ class _Reader:
         self.problem(place, f"is {_shown(value)}, expected one of {listed(choices)}")
         return ""
 
-    def flag(self, place: str, value: Any) -> bool:
-        if isinstance(value, bool):
-            return value
-        self.problem(place, f"is {_shown(value)}, expected true or false")
-        return False
+    def leading(self, place: str, value: Any, known: Sequence[str], counts: Sequence[int]) -> tuple[str, ...]:
+        """The first few of the known names."""
+        choices = [list(known[:count]) for count in counts]
+        if value in choices:
+            return tuple(value)
+        self.problem(place, f"is {_shown(value)}, expected {' or '.join(map(json.dumps, choices))}")
+        return tuple(choices[0])
 
     def whole(self, place: str, value: Any, low: int, high: int) -> int | None:
         if isinstance(value, int) and not isinstance(value, bool) and low <= value <= high:
@@ -240,8 +257,12 @@ def _read_axes(path: Path, known_strategies: Collection[str], known_accesses: Se
     by_name = {dtype.name: dtype for dtype in dtypes}
 
     ops: list[Op] = []
-    for at, o in r.objects("ops", top["ops"], ("name", "fused_add")):
-        ops.append(Op(r.name(f"{at}.name", o["name"]), r.flag(f"{at}.fused_add", o["fused_add"])))
+    for at, o in r.objects("ops", top["ops"], ("name", "statistic", "inputs", "parameters", "conditioning")):
+        ops.append(Op(r.name(f"{at}.name", o["name"]),
+                      r.one_of(f"{at}.statistic", o["statistic"], STATISTICS) or "squares",
+                      r.leading(f"{at}.inputs", o["inputs"], INPUTS, (1, 2)),
+                      r.leading(f"{at}.parameters", o["parameters"], PARAMETERS, (0, 1, 2)),
+                      r.leading(f"{at}.conditioning", o["conditioning"], CONDITIONING, (0, 2, 3))))
     r.distinct("ops", ops)
 
     types: list[Types] = []

@@ -23,6 +23,13 @@ typedef enum nst_types {
 #define NST_TYPES_WEIGHT \
   {NST_DTYPE_F16, NST_DTYPE_BF16, NST_DTYPE_F32, NST_DTYPE_F32, NST_DTYPE_F32}
 
+/* Of each nst_op: tensors that are read row by row and summed (x, residual); that are one row for all (weight, bias);
+ * that have a row for each row or for some neighbours (scale, shift, gate); numbers of the reduced statistic. */
+#define NST_OP_INPUTS {1, 2, 1, 2, 1, 1}
+#define NST_OP_PARAMETERS {1, 1, 2, 2, 0, 0}
+#define NST_OP_CONDITIONING {0, 0, 0, 0, 2, 3}
+#define NST_OP_STATISTIC {1, 1, 2, 2, 2, 2}
+
 typedef enum nst_arch {
   NST_ARCH_SM_90 = 0,
   NST_ARCH_SM_100 = 1
@@ -69,14 +76,14 @@ enum {
    ((n) > 12288) + ((n) > 16384) + ((n) > 32768) + ((n) > 65536) + ((n) > 131072) + ((n) > 262144))
 
 /* Counts of the axes and of the tables. */
-#define NST_OP_COUNT 2
+#define NST_OP_COUNT 6
 #define NST_TYPES_COUNT 5
 #define NST_BUCKET_COUNT 22
 #define NST_STRATEGY_COUNT 7
 #define NST_ACCESS_COUNT 3
 #define NST_ARCH_COUNT 2
-#define NST_ROWS_COUNT 4620
-#define NST_CHOICE_COUNT 1320
+#define NST_ROWS_COUNT 13860
+#define NST_CHOICE_COUNT 3960
 
 /*
  * The index of a row of the dispatch table; bucket is an ordinal. The axes from slow to fast, and why in this order:
@@ -98,7 +105,7 @@ enum {
  *   access    as in the dispatch table
  */
 #define NST_CHOICE_INDEX(arch, op, types, bucket, access) \
-  ((arch) * 660 + (op) * 330 + (types) * 66 + (bucket) * 3 + (access))
+  ((arch) * 1980 + (op) * 330 + (types) * 66 + (bucket) * 3 + (access))
 
 #ifdef __cplusplus
 #define NST_STATIC_ASSERT(condition, text) static_assert(condition, text)
@@ -109,6 +116,10 @@ enum {
 /* The public enums are in the order of the axes. */
 NST_STATIC_ASSERT(NST_OP_RMS_NORM_FWD == 0, "the public header and the tables differ in order");
 NST_STATIC_ASSERT(NST_OP_FUSED_ADD_RMS_NORM_FWD == 1, "the public header and the tables differ in order");
+NST_STATIC_ASSERT(NST_OP_LAYER_NORM_FWD == 2, "the public header and the tables differ in order");
+NST_STATIC_ASSERT(NST_OP_FUSED_ADD_LAYER_NORM_FWD == 3, "the public header and the tables differ in order");
+NST_STATIC_ASSERT(NST_OP_ADA_LAYER_NORM_FWD == 4, "the public header and the tables differ in order");
+NST_STATIC_ASSERT(NST_OP_ADA_LAYER_NORM_ZERO_FWD == 5, "the public header and the tables differ in order");
 NST_STATIC_ASSERT(NST_STRATEGY_WARP == 0, "the public header and the tables differ in order");
 NST_STATIC_ASSERT(NST_STRATEGY_BLOCK == 1, "the public header and the tables differ in order");
 NST_STATIC_ASSERT(NST_STRATEGY_PERSIST == 2, "the public header and the tables differ in order");

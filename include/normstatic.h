@@ -134,7 +134,11 @@ typedef struct CUstream_st *nst_stream;
 
 typedef enum nst_op {
   NST_OP_RMS_NORM_FWD = 0,
-  NST_OP_FUSED_ADD_RMS_NORM_FWD = 1
+  NST_OP_FUSED_ADD_RMS_NORM_FWD = 1,
+  NST_OP_LAYER_NORM_FWD = 2,
+  NST_OP_FUSED_ADD_LAYER_NORM_FWD = 3,
+  NST_OP_ADA_LAYER_NORM_FWD = 4,
+  NST_OP_ADA_LAYER_NORM_ZERO_FWD = 5
 } nst_op;
 
 typedef enum nst_dtype {
@@ -147,12 +151,14 @@ typedef enum nst_dtype {
 enum {
   /* Normalise the residual sum after it was rounded to the data type, instead of before (fused-add operations). */
   NST_FLAG_ROUND_RESIDUAL = 1u << 0,
-  /* Round the normalised value to the data type before it is multiplied by the weight; the product is rounded again. */
+  /* Round the normalised value to the data type before it is multiplied by the weight (or by 1 + scale); what comes of
+   * that is rounded again. */
   NST_FLAG_ROUND_BEFORE_WEIGHT = 1u << 1,
   /* Programmatic dependent launch: the kernel may start while the kernel before it in the stream still runs; it waits
    * for that one's results before it reads or writes any tensor. */
   NST_FLAG_DEPENDENT_LAUNCH = 1u << 2,
-  /* With NST_FLAG_DEPENDENT_LAUNCH: the weight is not written by the kernel before, and is read before the wait. */
+  /* With NST_FLAG_DEPENDENT_LAUNCH: weight and bias are not written by the kernel before, and are read before the wait
+   * (operations with a weight). */
   NST_FLAG_WEIGHT_READY = 1u << 3
 };
 
@@ -225,6 +231,141 @@ typedef struct nst_fused_add_rms_norm_fwd_args {
 
 nst_status nst_fused_add_rms_norm_fwd(const nst_library *library, const nst_fused_add_rms_norm_fwd_args *args,
                                       nst_stream stream);
+
+/*
+ * LayerNorm: y[r][i] = (x[r][i] - mean[r]) * rstd[r] * weight[i] + bias[i], where mean[r] = mean_i(x[r][i]),
+ * var[r] = mean_i((x[r][i] - mean[r])^2), the biased variance, and rstd[r] = 1 / sqrt(var[r] + eps).
+ * (Ba, Kiros and Hinton, Layer Normalization, 2016.)
+ *
+ * Everything is computed in f32 and rounded once, to nearest even. The variance comes from deviations, never from raw
+ * squares: they are taken from the mean of the row's first 512 bytes, so that a mean far from 0 costs no digits (Chan,
+ * Golub and LeVeque, Algorithms for Computing the Sample Variance, 1983: the shifted one-pass algorithm). Sums in f32
+ * overflow as f32 numbers do.
+ * In place: y may be x itself (same pointer and same row stride). Any other overlap of y with x is refused.
+ */
+typedef struct nst_layer_norm_fwd_args {
+  size_t size;            /* sizeof(nst_layer_norm_fwd_args) */
+  nst_dtype dtype;        /* of x and y */
+  nst_dtype weight_dtype; /* of weight and bias: dtype or NST_DTYPE_F32; 0: dtype */
+  int64_t rows;           /* 0 to 2^31-1; with 0 rows nothing is launched and the tensors may be NULL */
+  int64_t n;              /* 1 to 2^31-1, the normalised length */
+  const void *x;          /* in, [rows][n] */
+  int64_t x_stride;       /* elements from a row of x to the next; 0: n; unused with one row */
+  const void *weight;     /* in, [n]; NULL: 1 */
+  const void *bias;       /* in, [n]; NULL: 0 */
+  void *y;                /* out, [rows][n] */
+  int64_t y_stride;       /* as x_stride; at least n, since rows that are written must not overlap */
+  float *mean;            /* out, [rows]; NULL: not wanted */
+  float *rstd;            /* out, [rows]; NULL: not wanted */
+  float eps;              /* finite, >= 0 */
+  uint32_t flags;         /* NST_FLAG_* */
+} nst_layer_norm_fwd_args;
+#define NST_LAYER_NORM_FWD_ARGS_INIT                                                                             \
+  {sizeof(nst_layer_norm_fwd_args), NST_DTYPE_F32, (nst_dtype)0, 0, 0, NULL, 0, NULL, NULL, NULL, 0, NULL, NULL, \
+   1e-5f, 0}
+
+nst_status nst_layer_norm_fwd(const nst_library *library, const nst_layer_norm_fwd_args *args, nst_stream stream);
+
+/*
+ * Fused residual add and LayerNorm: s = x + residual; residual_out = s; y = layer_norm(s).
+ *
+ * The sum is formed in f32 and normalised before it is rounded for residual_out, unless NST_FLAG_ROUND_RESIDUAL.
+ * In place: as nst_fused_add_rms_norm_fwd.
+ */
+typedef struct nst_fused_add_layer_norm_fwd_args {
+  size_t size;                 /* sizeof(nst_fused_add_layer_norm_fwd_args) */
+  nst_dtype dtype;             /* of x, residual, y and residual_out */
+  nst_dtype weight_dtype;      /* of weight and bias: dtype or NST_DTYPE_F32; 0: dtype */
+  int64_t rows;                /* 0 to 2^31-1 */
+  int64_t n;                   /* 1 to 2^31-1 */
+  const void *x;               /* in, [rows][n] */
+  int64_t x_stride;            /* elements from a row to the next; 0: n; unused with one row */
+  const void *residual;        /* in, [rows][n] */
+  int64_t residual_stride;     /* as x_stride */
+  const void *weight;          /* in, [n]; NULL: 1 */
+  const void *bias;            /* in, [n]; NULL: 0 */
+  void *y;                     /* out, [rows][n] */
+  int64_t y_stride;            /* as x_stride; at least n */
+  void *residual_out;          /* out, [rows][n]; NULL: not wanted */
+  int64_t residual_out_stride; /* as y_stride */
+  float *mean;                 /* out, [rows]; NULL: not wanted */
+  float *rstd;                 /* out, [rows]; NULL: not wanted */
+  float eps;                   /* finite, >= 0 */
+  uint32_t flags;              /* NST_FLAG_* */
+} nst_fused_add_layer_norm_fwd_args;
+#define NST_FUSED_ADD_LAYER_NORM_FWD_ARGS_INIT                                                                     \
+  {sizeof(nst_fused_add_layer_norm_fwd_args), NST_DTYPE_F32, (nst_dtype)0, 0, 0, NULL, 0, NULL, 0, NULL, NULL, NULL, \
+   0, NULL, 0, NULL, NULL, 1e-5f, 0}
+
+nst_status nst_fused_add_layer_norm_fwd(const nst_library *library, const nst_fused_add_layer_norm_fwd_args *args,
+                                        nst_stream stream);
+
+/*
+ * Adaptive LayerNorm: y[r][i] = layer_norm(x)[r][i] * (1 + scale[c][i]) + shift[c][i], c = r / rows_per_cond.
+ * (Peebles and Xie, Scalable Diffusion Models with Transformers, 2023; layer_norm without weight and bias.)
+ *
+ * Conditioning has one row for each row of x, or one for each `rows_per_cond` neighbouring rows: for x [B, T, n] and
+ * scale [B, n], rows is B * T and rows_per_cond is T. Slices of a wider tensor (scale = c + n, stride 6 * n) are read
+ * where they lie.
+ * In place: y may be x itself (same pointer and same row stride). Any other overlap of y with an input is refused.
+ */
+typedef struct nst_ada_layer_norm_fwd_args {
+  size_t size;           /* sizeof(nst_ada_layer_norm_fwd_args) */
+  nst_dtype dtype;       /* of x, scale, shift and y */
+  int64_t rows;          /* 0 to 2^31-1 */
+  int64_t n;             /* 1 to 2^31-1 */
+  int64_t rows_per_cond; /* 1 to 2^31-1, rows of x that share a row of conditioning; 0: 1 */
+  const void *x;         /* in, [rows][n] */
+  int64_t x_stride;      /* elements from a row to the next; 0: n; unused with one row */
+  const void *scale;     /* in, [ceil(rows / rows_per_cond)][n]; NULL: 0 */
+  int64_t scale_stride;  /* elements from a row of it to the next; 0: n; unused with one row of conditioning */
+  const void *shift;     /* as scale; NULL: 0 */
+  int64_t shift_stride;  /* as scale_stride */
+  void *y;               /* out, [rows][n] */
+  int64_t y_stride;      /* as x_stride; at least n */
+  float *mean;           /* out, [rows]; NULL: not wanted */
+  float *rstd;           /* out, [rows]; NULL: not wanted */
+  float eps;             /* finite, >= 0 */
+  uint32_t flags;        /* NST_FLAG_* */
+} nst_ada_layer_norm_fwd_args;
+#define NST_ADA_LAYER_NORM_FWD_ARGS_INIT                                                                       \
+  {sizeof(nst_ada_layer_norm_fwd_args), NST_DTYPE_F32, 0, 0, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, NULL, \
+   1e-5f, 0}
+
+nst_status nst_ada_layer_norm_fwd(const nst_library *library, const nst_ada_layer_norm_fwd_args *args,
+                                  nst_stream stream);
+
+/*
+ * Adaptive LayerNorm with a gate: y[r][i] = gate[c][i] * (layer_norm(x)[r][i] * (1 + scale[c][i]) + shift[c][i]),
+ * c = r / rows_per_cond. All else as nst_ada_layer_norm_fwd.
+ */
+typedef struct nst_ada_layer_norm_zero_fwd_args {
+  size_t size;           /* sizeof(nst_ada_layer_norm_zero_fwd_args) */
+  nst_dtype dtype;       /* of x, scale, shift, gate and y */
+  int64_t rows;          /* 0 to 2^31-1 */
+  int64_t n;             /* 1 to 2^31-1 */
+  int64_t rows_per_cond; /* 1 to 2^31-1, rows of x that share a row of conditioning; 0: 1 */
+  const void *x;         /* in, [rows][n] */
+  int64_t x_stride;      /* elements from a row to the next; 0: n; unused with one row */
+  const void *scale;     /* in, [ceil(rows / rows_per_cond)][n]; NULL: 0 */
+  int64_t scale_stride;  /* elements from a row of it to the next; 0: n; unused with one row of conditioning */
+  const void *shift;     /* as scale; NULL: 0 */
+  int64_t shift_stride;  /* as scale_stride */
+  const void *gate;      /* as scale; NULL: 1 */
+  int64_t gate_stride;   /* as scale_stride */
+  void *y;               /* out, [rows][n] */
+  int64_t y_stride;      /* as x_stride; at least n */
+  float *mean;           /* out, [rows]; NULL: not wanted */
+  float *rstd;           /* out, [rows]; NULL: not wanted */
+  float eps;             /* finite, >= 0 */
+  uint32_t flags;        /* NST_FLAG_* */
+} nst_ada_layer_norm_zero_fwd_args;
+#define NST_ADA_LAYER_NORM_ZERO_FWD_ARGS_INIT                                                                       \
+  {sizeof(nst_ada_layer_norm_zero_fwd_args), NST_DTYPE_F32, 0, 0, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, \
+   NULL, NULL, 1e-5f, 0}
+
+nst_status nst_ada_layer_norm_zero_fwd(const nst_library *library, const nst_ada_layer_norm_zero_fwd_args *args,
+                                       nst_stream stream);
 
 /* ---- Looking inside: needs no GPU and no driver, except nst_launch_kernel ------------------------------------ */
 

@@ -11,6 +11,7 @@
 
 enum shape {
   ROWS,  /* [rows][n] of the data type, with a stride */
+  COND,  /* [ceil(rows / rows_per_cond)][n] of the data type, with a stride */
   ROW,   /* [n] of the weight's type */
   COLUMN /* [rows] of f32 */
 };
@@ -23,44 +24,60 @@ static const struct tensor_facts {
     [NST_TENSOR_X] = {"x", ROWS, true},
     [NST_TENSOR_RESIDUAL] = {"residual", ROWS, true},
     [NST_TENSOR_WEIGHT] = {"weight", ROW, false},
+    [NST_TENSOR_BIAS] = {"bias", ROW, false},
+    [NST_TENSOR_SCALE] = {"scale", COND, false},
+    [NST_TENSOR_SHIFT] = {"shift", COND, false},
+    [NST_TENSOR_GATE] = {"gate", COND, false},
     [NST_TENSOR_Y] = {"y", ROWS, false},
     [NST_TENSOR_RESIDUAL_OUT] = {"residual_out", ROWS, false},
+    [NST_TENSOR_MEAN] = {"mean", COLUMN, false},
     [NST_TENSOR_RSTD] = {"rstd", COLUMN, false},
 };
 
 #define BIT(tensor) (1u << NST_TENSOR_##tensor)
-#define COMMON_FLAGS (NST_FLAG_ROUND_BEFORE_WEIGHT | NST_FLAG_DEPENDENT_LAUNCH | NST_FLAG_WEIGHT_READY)
+#define COMMON_FLAGS (NST_FLAG_ROUND_BEFORE_WEIGHT | NST_FLAG_DEPENDENT_LAUNCH)
+
+/* Members of the args structs go by the same names everywhere. */
+#define TAKE(tensor, member) (call->tensors[NST_TENSOR_##tensor] = (struct nst_tensor){args->member, 0})
+#define TAKE_ROWS(tensor, member) \
+  (call->tensors[NST_TENSOR_##tensor] = (struct nst_tensor){args->member, args->member##_stride})
+#define TAKE_COMMON                                                                           \
+  (call->dtype = args->dtype, call->flags = args->flags, call->rows = args->rows, call->n = args->n, \
+   call->eps = args->eps, TAKE_ROWS(X, x), TAKE_ROWS(Y, y), TAKE(RSTD, rstd))
+#define TAKE_WEIGHT (call->weight_dtype = args->weight_dtype, TAKE(WEIGHT, weight))
+#define TAKE_RESIDUAL (TAKE_ROWS(RESIDUAL, residual), TAKE_ROWS(RESIDUAL_OUT, residual_out))
+#define TAKE_COND (call->rows_per_cond = args->rows_per_cond, TAKE_ROWS(SCALE, scale), TAKE_ROWS(SHIFT, shift))
 
 static void from_rms_norm_fwd(struct nst_rows_call *call, const void *public_args) {
   const nst_rms_norm_fwd_args *args = public_args;
-  call->dtype = args->dtype;
-  call->weight_dtype = args->weight_dtype;
-  call->flags = args->flags;
-  call->rows = args->rows;
-  call->n = args->n;
-  call->eps = args->eps;
+  TAKE_COMMON, TAKE_WEIGHT;
   call->weight_offset = args->weight_offset;
-  call->tensors[NST_TENSOR_X] = (struct nst_tensor){args->x, args->x_stride};
-  call->tensors[NST_TENSOR_WEIGHT] = (struct nst_tensor){args->weight, 0};
-  call->tensors[NST_TENSOR_Y] = (struct nst_tensor){args->y, args->y_stride};
-  call->tensors[NST_TENSOR_RSTD] = (struct nst_tensor){args->rstd, 0};
 }
 
 static void from_fused_add_rms_norm_fwd(struct nst_rows_call *call, const void *public_args) {
   const nst_fused_add_rms_norm_fwd_args *args = public_args;
-  call->dtype = args->dtype;
-  call->weight_dtype = args->weight_dtype;
-  call->flags = args->flags;
-  call->rows = args->rows;
-  call->n = args->n;
-  call->eps = args->eps;
+  TAKE_COMMON, TAKE_WEIGHT, TAKE_RESIDUAL;
   call->weight_offset = args->weight_offset;
-  call->tensors[NST_TENSOR_X] = (struct nst_tensor){args->x, args->x_stride};
-  call->tensors[NST_TENSOR_RESIDUAL] = (struct nst_tensor){args->residual, args->residual_stride};
-  call->tensors[NST_TENSOR_WEIGHT] = (struct nst_tensor){args->weight, 0};
-  call->tensors[NST_TENSOR_Y] = (struct nst_tensor){args->y, args->y_stride};
-  call->tensors[NST_TENSOR_RESIDUAL_OUT] = (struct nst_tensor){args->residual_out, args->residual_out_stride};
-  call->tensors[NST_TENSOR_RSTD] = (struct nst_tensor){args->rstd, 0};
+}
+
+static void from_layer_norm_fwd(struct nst_rows_call *call, const void *public_args) {
+  const nst_layer_norm_fwd_args *args = public_args;
+  TAKE_COMMON, TAKE_WEIGHT, TAKE(BIAS, bias), TAKE(MEAN, mean);
+}
+
+static void from_fused_add_layer_norm_fwd(struct nst_rows_call *call, const void *public_args) {
+  const nst_fused_add_layer_norm_fwd_args *args = public_args;
+  TAKE_COMMON, TAKE_WEIGHT, TAKE(BIAS, bias), TAKE(MEAN, mean), TAKE_RESIDUAL;
+}
+
+static void from_ada_layer_norm_fwd(struct nst_rows_call *call, const void *public_args) {
+  const nst_ada_layer_norm_fwd_args *args = public_args;
+  TAKE_COMMON, TAKE(MEAN, mean), TAKE_COND;
+}
+
+static void from_ada_layer_norm_zero_fwd(struct nst_rows_call *call, const void *public_args) {
+  const nst_ada_layer_norm_zero_fwd_args *args = public_args;
+  TAKE_COMMON, TAKE(MEAN, mean), TAKE_COND, TAKE_ROWS(GATE, gate);
 }
 
 static const struct op_facts {
@@ -69,30 +86,46 @@ static const struct op_facts {
   uint32_t required; /* tensors that must be there */
   uint32_t optional; /* tensors that may be there */
   uint32_t flags;    /* that it knows */
-  /* Sets all but op, and no tensors but the operation's own. */
+  /* Sets all but op, where they differ from 0, and no tensors but the operation's own. */
   void (*convert)(struct nst_rows_call *call, const void *public_args);
 } op_facts[NST_OP_COUNT] = {
     [NST_OP_RMS_NORM_FWD] = {"nst_rms_norm_fwd", sizeof(nst_rms_norm_fwd_args), BIT(X) | BIT(Y),
-                             BIT(WEIGHT) | BIT(RSTD), COMMON_FLAGS, from_rms_norm_fwd},
+                             BIT(WEIGHT) | BIT(RSTD), COMMON_FLAGS | NST_FLAG_WEIGHT_READY, from_rms_norm_fwd},
     [NST_OP_FUSED_ADD_RMS_NORM_FWD] = {"nst_fused_add_rms_norm_fwd", sizeof(nst_fused_add_rms_norm_fwd_args),
                                        BIT(X) | BIT(RESIDUAL) | BIT(Y), BIT(WEIGHT) | BIT(RESIDUAL_OUT) | BIT(RSTD),
-                                       COMMON_FLAGS | NST_FLAG_ROUND_RESIDUAL, from_fused_add_rms_norm_fwd},
+                                       COMMON_FLAGS | NST_FLAG_WEIGHT_READY | NST_FLAG_ROUND_RESIDUAL,
+                                       from_fused_add_rms_norm_fwd},
+    [NST_OP_LAYER_NORM_FWD] = {"nst_layer_norm_fwd", sizeof(nst_layer_norm_fwd_args), BIT(X) | BIT(Y),
+                               BIT(WEIGHT) | BIT(BIAS) | BIT(MEAN) | BIT(RSTD), COMMON_FLAGS | NST_FLAG_WEIGHT_READY,
+                               from_layer_norm_fwd},
+    [NST_OP_FUSED_ADD_LAYER_NORM_FWD] = {"nst_fused_add_layer_norm_fwd", sizeof(nst_fused_add_layer_norm_fwd_args),
+                                         BIT(X) | BIT(RESIDUAL) | BIT(Y),
+                                         BIT(WEIGHT) | BIT(BIAS) | BIT(RESIDUAL_OUT) | BIT(MEAN) | BIT(RSTD),
+                                         COMMON_FLAGS | NST_FLAG_WEIGHT_READY | NST_FLAG_ROUND_RESIDUAL,
+                                         from_fused_add_layer_norm_fwd},
+    [NST_OP_ADA_LAYER_NORM_FWD] = {"nst_ada_layer_norm_fwd", sizeof(nst_ada_layer_norm_fwd_args), BIT(X) | BIT(Y),
+                                   BIT(SCALE) | BIT(SHIFT) | BIT(MEAN) | BIT(RSTD), COMMON_FLAGS,
+                                   from_ada_layer_norm_fwd},
+    [NST_OP_ADA_LAYER_NORM_ZERO_FWD] = {"nst_ada_layer_norm_zero_fwd", sizeof(nst_ada_layer_norm_zero_fwd_args),
+                                        BIT(X) | BIT(Y), BIT(SCALE) | BIT(SHIFT) | BIT(GATE) | BIT(MEAN) | BIT(RSTD),
+                                        COMMON_FLAGS, from_ada_layer_norm_zero_fwd},
 };
 
 /* ---- Scalars ------------------------------------------------------------------------------------------------- */
 
 static nst_status check_flags(const struct nst_rows_call *call) {
   const struct op_facts *op = &op_facts[call->op];
-  uint32_t unknown = call->flags & ~(COMMON_FLAGS | (uint32_t)NST_FLAG_ROUND_RESIDUAL);
+  uint32_t unknown = call->flags & ~(COMMON_FLAGS | (uint32_t)NST_FLAG_ROUND_RESIDUAL | NST_FLAG_WEIGHT_READY);
   if (unknown) {
     return nst_fail(NST_ERROR_FLAGS, "flags = 0x%" PRIx32 ": 0x%" PRIx32 " is unknown, expected NST_FLAG_* alone",
                     call->flags, unknown);
   }
   if (call->flags & ~op->flags) {
-    return nst_fail(NST_ERROR_FLAGS,
-                    "flags = 0x%" PRIx32
-                    ": NST_FLAG_ROUND_RESIDUAL is for fused-add operations, and %s has no residual",
-                    call->flags, op->name);
+    bool residual = call->flags & ~op->flags & NST_FLAG_ROUND_RESIDUAL;
+    return nst_fail(NST_ERROR_FLAGS, "flags = 0x%" PRIx32 ": %s, and %s has no %s", call->flags,
+                    residual ? "NST_FLAG_ROUND_RESIDUAL is for fused-add operations"
+                             : "NST_FLAG_WEIGHT_READY is for operations with a weight",
+                    op->name, residual ? "residual" : "weight");
   }
   return nst_fail(NST_ERROR_FLAGS,
                   "flags = 0x%" PRIx32 ": NST_FLAG_WEIGHT_READY is expected only beside NST_FLAG_DEPENDENT_LAUNCH",
@@ -120,17 +153,23 @@ static nst_status check_scalars(struct nst_rows_call *call, struct nst_rows_fact
   if (call->n < 1 || call->n > LARGEST) {
     return nst_fail(NST_ERROR_SHAPE, "n = %" PRId64 ": expected 1 to %d", call->n, LARGEST);
   }
+  if (call->rows_per_cond < 0 || call->rows_per_cond > LARGEST) {
+    return nst_fail(NST_ERROR_SHAPE, "rows_per_cond = %" PRId64 ": expected 1 to %d, or 0 for 1", call->rows_per_cond,
+                    LARGEST);
+  }
   if (!isfinite(call->eps) || call->eps < 0) {
     return nst_fail(NST_ERROR_VALUE, "eps = %g: expected a finite number, 0 or greater", (double)call->eps);
   }
   if (!isfinite(call->weight_offset)) {
     return nst_fail(NST_ERROR_VALUE, "weight_offset = %g: expected a finite number", (double)call->weight_offset);
   }
-  /* The cells that read f32 weights beside 16-bit data follow those with one type. Without a weight its type does not
-   * matter. */
-  if (call->weight_dtype == 0 || !call->tensors[NST_TENSOR_WEIGHT].pointer) {
+  /* The cells that read f32 weights beside 16-bit data follow those with one type. Without a weight and bias
+   * their type does not matter. */
+  bool has_parameters = call->tensors[NST_TENSOR_WEIGHT].pointer || call->tensors[NST_TENSOR_BIAS].pointer;
+  if (call->weight_dtype == 0 || !has_parameters) {
     call->weight_dtype = call->dtype;
   }
+  call->rows_per_cond += call->rows_per_cond == 0;
   facts->types = (uint32_t)call->dtype - NST_DTYPE_F16 + NST_TYPES_F16W32 * (call->weight_dtype != call->dtype);
   return NST_OK;
 }
@@ -141,6 +180,12 @@ _Static_assert(NST_TYPES_BF16 - NST_TYPES_F16 == NST_DTYPE_BF16 - NST_DTYPE_F16 
                "check_scalars computes the types from the data types");
 
 /* ---- Tensors, one by one ------------------------------------------------------------------------------------- */
+
+/* The number of a tensor's rows. */
+static int64_t rows_of(const struct nst_rows_call *call, enum shape shape) {
+  int64_t rows = call->rows;
+  return shape == ROWS ? rows : shape == COND ? (rows - 1) / call->rows_per_cond + 1 : 1;
+}
 
 static nst_status fail_absent(const struct nst_rows_call *call, const char *name) {
   return nst_fail(NST_ERROR_NULL_POINTER, "%s is NULL: expected a tensor of rows = %" PRId64 ", n = %" PRId64, name,
@@ -160,7 +205,7 @@ static nst_status fail_stride(const struct nst_rows_call *call, uint32_t tensor,
   }
   return nst_fail(NST_ERROR_STRIDE,
                   "%s_stride = %" PRId64 ": expected the rows, %" PRId64 ", to fit the address space behind %s", name,
-                  stride, call->rows, name);
+                  stride, rows_of(call, tensor_facts[tensor].shape), name);
 }
 
 static nst_status fail_end(const struct nst_rows_call *call, const char *name, const void *pointer) {
@@ -174,15 +219,17 @@ static nst_status fail_end(const struct nst_rows_call *call, const char *name, c
 static nst_status place_tensors(const struct nst_rows_call *call, struct nst_rows_facts *facts) {
   uint32_t required = op_facts[call->op].required;
   uint32_t known = required | op_facts[call->op].optional;
-  int64_t rows = call->rows;
-  int64_t element_of[] = {
-      [ROWS] = call->dtype == NST_DTYPE_F32 ? 4 : 2, [ROW] = call->weight_dtype == NST_DTYPE_F32 ? 4 : 2, [COLUMN] = 4};
-  uintptr_t bits = (uintptr_t)(call->n * element_of[ROWS]);
+  int64_t data_element = call->dtype == NST_DTYPE_F32 ? 4 : 2;
+  int64_t element_of[] = {[ROWS] = data_element,
+                          [COND] = data_element,
+                          [ROW] = call->weight_dtype == NST_DTYPE_F32 ? 4 : 2,
+                          [COLUMN] = 4};
+  uintptr_t bits = (uintptr_t)(call->n * data_element);
   for (uint32_t i = 0; i < NST_TENSOR_COUNT; i++) {
     const struct nst_tensor *tensor = &call->tensors[i];
     const struct tensor_facts *kind = &tensor_facts[i];
     struct nst_place *place = &facts->places[i];
-    *place = (struct nst_place){0, 0, 0};
+    *place = (struct nst_place){0, 0, 0, 1};
     if (!(known >> i & 1)) {
       continue;
     }
@@ -193,9 +240,11 @@ static nst_status place_tensors(const struct nst_rows_call *call, struct nst_row
       continue;
     }
     int64_t element = element_of[kind->shape];
-    int64_t length = kind->shape == COLUMN ? rows : call->n;
+    int64_t length = kind->shape == COLUMN ? call->rows : call->n;
+    int64_t rows = rows_of(call, kind->shape);
     int64_t last = 0; /* bytes from the first row to the last */
-    if (kind->shape == ROWS && rows > 1) {
+    place->rows = rows;
+    if (rows > 1) {
       int64_t stride = tensor->stride ? tensor->stride : call->n;
       int64_t least = i >= NST_TENSOR_INPUTS ? call->n : 1;
       if (stride < least || __builtin_mul_overflow(stride, element, &place->stride_bytes) ||
@@ -232,24 +281,24 @@ const char *nst_first_unaligned(const struct nst_rows_facts *facts) {
 
 /* ---- Overlaps ------------------------------------------------------------------------------------------------ */
 
-static uintptr_t row_bytes(const struct nst_place *place, int64_t rows) {
-  return place->end - place->begin - (uintptr_t)(place->stride_bytes * (rows - 1));
+static uintptr_t row_bytes(const struct nst_place *place) {
+  return place->end - place->begin - (uintptr_t)(place->stride_bytes * (place->rows - 1));
 }
 
 /* No gaps between the rows: the tensor is one block of bytes. */
-static bool is_block(const struct nst_place *place, int64_t rows) {
-  return (uintptr_t)place->stride_bytes <= row_bytes(place, rows);
+static bool is_block(const struct nst_place *place) {
+  return (uintptr_t)place->stride_bytes <= row_bytes(place);
 }
 
 /* Whether a tensor without gaps touches a row of a strided one; the byte ranges of the two intersect. */
-static bool touches(const struct nst_place *block, const struct nst_place *strided, int64_t rows) {
+static bool touches(const struct nst_place *block, const struct nst_place *strided) {
   if (block->begin < strided->begin) {
     return true;
   }
   uintptr_t stride = (uintptr_t)strided->stride_bytes;
   uintptr_t offset = block->begin - strided->begin;
   uintptr_t row = offset / stride;
-  if (offset % stride < row_bytes(strided, rows)) {
+  if (offset % stride < row_bytes(strided)) {
     return true;
   }
   /* It begins in the gap after `row`, so there is a next row: otherwise the ranges would not intersect. */
@@ -257,11 +306,11 @@ static bool touches(const struct nst_place *block, const struct nst_place *strid
 }
 
 /* Whether two tensors whose byte ranges intersect have a byte in common. */
-static bool overlap(const struct nst_place *a, const struct nst_place *b, int64_t rows) {
-  bool a_is_block = is_block(a, rows);
-  bool b_is_block = is_block(b, rows);
+static bool overlap(const struct nst_place *a, const struct nst_place *b) {
+  bool a_is_block = is_block(a);
+  bool b_is_block = is_block(b);
   if (a_is_block || b_is_block) {
-    return (a_is_block && b_is_block) || (a_is_block ? touches(a, b, rows) : touches(b, a, rows));
+    return (a_is_block && b_is_block) || (a_is_block ? touches(a, b) : touches(b, a));
   }
   if (a->stride_bytes != b->stride_bytes) {
     return true; /* not worth deciding: taken as an overlap */
@@ -270,7 +319,7 @@ static bool overlap(const struct nst_place *a, const struct nst_place *b, int64_
   uintptr_t stride = (uintptr_t)a->stride_bytes;
   uintptr_t offset =
       b->begin >= a->begin ? (b->begin - a->begin) % stride : (stride - (a->begin - b->begin) % stride) % stride;
-  return offset < row_bytes(a, rows) || offset + row_bytes(b, rows) > stride;
+  return offset < row_bytes(a) || offset + row_bytes(b) > stride;
 }
 
 static bool same_place(const struct nst_place *a, const struct nst_place *b) {
@@ -282,7 +331,7 @@ static nst_status check_pair(const struct nst_rows_call *call, const struct nst_
   const struct nst_place *a = &facts->places[output];
   const struct nst_place *b = &facts->places[other];
   bool in_place = tensor_facts[output].shape == ROWS && tensor_facts[other].in_place;
-  if ((in_place && same_place(a, b)) || !overlap(a, b, call->rows)) {
+  if ((in_place && same_place(a, b)) || !overlap(a, b)) {
     return NST_OK;
   }
   const char *a_name = tensor_facts[output].name;
@@ -325,8 +374,12 @@ nst_status nst_check_rows(nst_op op, const void *args, struct nst_rows_call *cal
   if (size != kind->size) {
     return nst_fail(NST_ERROR_STRUCT_SIZE, "size = %zu: expected sizeof(%s_args) = %zu", size, kind->name, kind->size);
   }
+  /* What is looked at whether the operation has it or not. */
   call->op = op;
-  call->tensors[NST_TENSOR_WEIGHT] = (struct nst_tensor){NULL, 0}; /* looked at whether the operation has one or not */
+  call->weight_dtype = (nst_dtype)0;
+  call->rows_per_cond = 0;
+  call->weight_offset = 0;
+  call->tensors[NST_TENSOR_WEIGHT] = call->tensors[NST_TENSOR_BIAS] = (struct nst_tensor){NULL, 0};
   kind->convert(call, args);
   nst_status status = check_scalars(call, facts);
   facts->aligned = 1;

@@ -188,9 +188,14 @@ enum nst_tensor_id {
   NST_TENSOR_X,
   NST_TENSOR_RESIDUAL,
   NST_TENSOR_WEIGHT,
+  NST_TENSOR_BIAS,
+  NST_TENSOR_SCALE,
+  NST_TENSOR_SHIFT,
+  NST_TENSOR_GATE,
   NST_TENSOR_INPUTS, /* their number */
   NST_TENSOR_Y = NST_TENSOR_INPUTS,
   NST_TENSOR_RESIDUAL_OUT,
+  NST_TENSOR_MEAN,
   NST_TENSOR_RSTD,
   NST_TENSOR_COUNT
 };
@@ -206,16 +211,18 @@ struct nst_place {
   uintptr_t begin;
   uintptr_t end;        /* one past the last byte of the last row */
   int64_t stride_bytes; /* 0 with one row */
+  int64_t rows;
 };
 
 /* A call of any operation on rows, with all that the checks and the launch need. */
 struct nst_rows_call {
   nst_op op;
   nst_dtype dtype;
-  nst_dtype weight_dtype; /* the check replaces 0, and with no weight everything, by dtype */
+  nst_dtype weight_dtype; /* the check replaces 0, and with neither weight nor bias everything, by dtype */
   uint32_t flags;
   int64_t rows;
   int64_t n;
+  int64_t rows_per_cond; /* the check replaces 0 by 1 */
   float eps;
   float weight_offset;
   struct nst_tensor tensors[NST_TENSOR_COUNT];

@@ -46,6 +46,50 @@ static nst_status fail_launch(const nst_library *library, CUresult result, const
                          capturing ? "; in a graph capture, nst_preload is expected to come before it" : "");
 }
 
+/* The multiplier and the shift that divide the number of a row by d = rows_per_cond. With s = ceil(log2(d)) the
+ * multiplier (2^(31 + s) + e) / d has e < d <= 2^s, so that for a row below 2^31 the quotient is too large by less than
+ * 1 / d, which rounding down takes away. */
+static void set_cond_divisor(struct nst_rows_params *params, uint64_t d) {
+  uint32_t s = d > 1 ? 64 - (uint32_t)__builtin_clzll(d - 1) : 0;
+  params->cond_shift = 31 + s;
+  params->cond_multiplier = (uint32_t)(((UINT64_C(1) << params->cond_shift) + d - 1) / d);
+}
+
+static struct nst_rows_params params_of(const struct nst_rows_call *call, const struct nst_rows_facts *facts) {
+  const struct nst_place *places = facts->places;
+  int64_t pivot = NST_PIVOT_VECTORS * (call->dtype == NST_DTYPE_F32 ? 4 : 8);
+  struct nst_rows_params params = {
+      .x = (const void *)places[NST_TENSOR_X].begin,
+      .residual = (const void *)places[NST_TENSOR_RESIDUAL].begin,
+      .weight = (const void *)places[NST_TENSOR_WEIGHT].begin,
+      .bias = (const void *)places[NST_TENSOR_BIAS].begin,
+      .scale = (const void *)places[NST_TENSOR_SCALE].begin,
+      .shift = (const void *)places[NST_TENSOR_SHIFT].begin,
+      .gate = (const void *)places[NST_TENSOR_GATE].begin,
+      .y = (void *)places[NST_TENSOR_Y].begin,
+      .residual_out = (void *)places[NST_TENSOR_RESIDUAL_OUT].begin,
+      .mean = (float *)places[NST_TENSOR_MEAN].begin,
+      .rstd = (float *)places[NST_TENSOR_RSTD].begin,
+      .x_stride = places[NST_TENSOR_X].stride_bytes,
+      .residual_stride = places[NST_TENSOR_RESIDUAL].stride_bytes,
+      .scale_stride = places[NST_TENSOR_SCALE].stride_bytes,
+      .shift_stride = places[NST_TENSOR_SHIFT].stride_bytes,
+      .gate_stride = places[NST_TENSOR_GATE].stride_bytes,
+      .y_stride = places[NST_TENSOR_Y].stride_bytes,
+      .residual_out_stride = places[NST_TENSOR_RESIDUAL_OUT].stride_bytes,
+      .rows = (uint32_t)call->rows,
+      .n = (uint32_t)call->n,
+      .flags = call->flags,
+      .eps = call->eps,
+      .inv_n = (float)(1.0 / (double)call->n),
+      .inv_pivot = (float)(1.0 / (double)(call->n < pivot ? call->n : pivot)),
+      .weight_offset = places[NST_TENSOR_WEIGHT].begin ? call->weight_offset : 1.0f,
+      .gate_offset = places[NST_TENSOR_GATE].begin ? 0.0f : 1.0f,
+  };
+  set_cond_divisor(&params, (uint64_t)call->rows_per_cond);
+  return params;
+}
+
 /* Launches the kernel of row `index` for a checked call of at least one row. */
 static nst_status submit(const nst_library *library, const struct nst_rows_call *call,
                          const struct nst_rows_facts *facts, const struct nst_device *device, size_t index,
@@ -58,25 +102,7 @@ static nst_status submit(const nst_library *library, const struct nst_rows_call 
   if (grid > LARGEST_GRID) {
     return fail_grid(call, row, grid);
   }
-  const struct nst_place *places = facts->places;
-  struct nst_rows_params params = {
-      .x = (const void *)places[NST_TENSOR_X].begin,
-      .residual = (const void *)places[NST_TENSOR_RESIDUAL].begin,
-      .weight = (const void *)places[NST_TENSOR_WEIGHT].begin,
-      .y = (void *)places[NST_TENSOR_Y].begin,
-      .residual_out = (void *)places[NST_TENSOR_RESIDUAL_OUT].begin,
-      .rstd = (float *)places[NST_TENSOR_RSTD].begin,
-      .x_stride = places[NST_TENSOR_X].stride_bytes,
-      .residual_stride = places[NST_TENSOR_RESIDUAL].stride_bytes,
-      .y_stride = places[NST_TENSOR_Y].stride_bytes,
-      .residual_out_stride = places[NST_TENSOR_RESIDUAL_OUT].stride_bytes,
-      .rows = (uint32_t)call->rows,
-      .n = (uint32_t)call->n,
-      .flags = call->flags,
-      .eps = call->eps,
-      .inv_n = (float)(1.0 / (double)call->n),
-      .weight_offset = call->weight_offset,
-  };
+  struct nst_rows_params params = params_of(call, facts);
   CUlaunchAttribute attributes[2];
   CUlaunchConfig config = {
       .gridDimX = (unsigned)grid,
@@ -160,6 +186,25 @@ nst_status nst_fused_add_rms_norm_fwd(const nst_library *library, const nst_fuse
   return launch(library, NST_OP_FUSED_ADD_RMS_NORM_FWD, args, stream);
 }
 
+nst_status nst_layer_norm_fwd(const nst_library *library, const nst_layer_norm_fwd_args *args, nst_stream stream) {
+  return launch(library, NST_OP_LAYER_NORM_FWD, args, stream);
+}
+
+nst_status nst_fused_add_layer_norm_fwd(const nst_library *library, const nst_fused_add_layer_norm_fwd_args *args,
+                                        nst_stream stream) {
+  return launch(library, NST_OP_FUSED_ADD_LAYER_NORM_FWD, args, stream);
+}
+
+nst_status nst_ada_layer_norm_fwd(const nst_library *library, const nst_ada_layer_norm_fwd_args *args,
+                                  nst_stream stream) {
+  return launch(library, NST_OP_ADA_LAYER_NORM_FWD, args, stream);
+}
+
+nst_status nst_ada_layer_norm_zero_fwd(const nst_library *library, const nst_ada_layer_norm_zero_fwd_args *args,
+                                       nst_stream stream) {
+  return launch(library, NST_OP_ADA_LAYER_NORM_ZERO_FWD, args, stream);
+}
+
 /* Whether a kernel can serve a call that the tables might give to another one. */
 static nst_status check_fit(const struct nst_rows_call *call, const struct nst_rows_facts *facts,
                             const struct nst_row *row) {
@@ -170,7 +215,8 @@ static nst_status check_fit(const struct nst_rows_call *call, const struct nst_r
     return nst_fail(NST_ERROR_KERNEL_UNFIT, "dtype = %d: expected %d, which %s serves", (int)call->dtype,
                     (int)data_type, row->symbol);
   }
-  if (call->tensors[NST_TENSOR_WEIGHT].pointer && call->weight_dtype != weight_type) {
+  bool has_parameters = facts->places[NST_TENSOR_WEIGHT].begin || facts->places[NST_TENSOR_BIAS].begin;
+  if (has_parameters && call->weight_dtype != weight_type) {
     return nst_fail(NST_ERROR_KERNEL_UNFIT, "weight_dtype = %d: expected %d, which %s serves", (int)call->weight_dtype,
                     (int)weight_type, row->symbol);
   }

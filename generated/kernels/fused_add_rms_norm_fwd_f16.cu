@@ -187,13 +187,6 @@ nst_fused_add_rms_norm_fwd_f16_n1024_persist_masked(const __grid_constant__ nst_
                             .cluster = 1, .slots = 0, .smem = 512, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(64, 8)
-nst_fused_add_rms_norm_fwd_f16_n1024_persist_unaligned(const __grid_constant__ nst_rows_params p) {
-  nst_rows_persist<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16,
-                            .access = NST_ACCESS_UNALIGNED, .n = 1024, .threads = 64, .lanes = 64, .vectors = 2,
-                            .cluster = 1, .slots = 0, .smem = 512, .hint = NST_HINT_NONE}>(p);
-}
-
 extern "C" __global__ void __launch_bounds__(128, 1)
 nst_fused_add_rms_norm_fwd_f16_n1152_warp_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16, .access = NST_ACCESS_EXACT,
@@ -243,20 +236,6 @@ nst_fused_add_rms_norm_fwd_f16_n2048_warp_exact(const __grid_constant__ nst_rows
                          .smem = 0, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(128, 1)
-nst_fused_add_rms_norm_fwd_f16_n2048_warp_masked(const __grid_constant__ nst_rows_params p) {
-  nst_rows_warp<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16, .access = NST_ACCESS_MASKED,
-                         .n = 2048, .threads = 128, .lanes = 32, .vectors = 8, .cluster = 1, .slots = 0,
-                         .smem = 0, .hint = NST_HINT_NONE}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(128, 1)
-nst_fused_add_rms_norm_fwd_f16_n2048_warp_unaligned(const __grid_constant__ nst_rows_params p) {
-  nst_rows_warp<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16,
-                         .access = NST_ACCESS_UNALIGNED, .n = 2048, .threads = 128, .lanes = 32, .vectors = 8,
-                         .cluster = 1, .slots = 0, .smem = 0, .hint = NST_HINT_NONE}>(p);
-}
-
 extern "C" __global__ void __launch_bounds__(128, 8)
 nst_fused_add_rms_norm_fwd_f16_n2048_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16, .access = NST_ACCESS_EXACT,
@@ -292,34 +271,6 @@ nst_fused_add_rms_norm_fwd_f16_n2048_persist_masked(const __grid_constant__ nst_
                             .cluster = 1, .slots = 0, .smem = 1024, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(128, 4)
-nst_fused_add_rms_norm_fwd_f16_n2048_persist_unaligned(const __grid_constant__ nst_rows_params p) {
-  nst_rows_persist<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16,
-                            .access = NST_ACCESS_UNALIGNED, .n = 2048, .threads = 128, .lanes = 128, .vectors = 2,
-                            .cluster = 1, .slots = 0, .smem = 1024, .hint = NST_HINT_NONE}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(64, 1)
-nst_fused_add_rms_norm_fwd_f16_n2048_cluster_exact(const __grid_constant__ nst_rows_params p) {
-  nst_rows_cluster<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16,
-                            .access = NST_ACCESS_EXACT, .n = 2048, .threads = 64, .lanes = 64, .vectors = 1,
-                            .cluster = 4, .slots = 0, .smem = 896, .hint = NST_HINT_NONE}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(64, 1)
-nst_fused_add_rms_norm_fwd_f16_n2048_cluster_masked(const __grid_constant__ nst_rows_params p) {
-  nst_rows_cluster<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16,
-                            .access = NST_ACCESS_MASKED, .n = 2048, .threads = 64, .lanes = 64, .vectors = 1,
-                            .cluster = 4, .slots = 0, .smem = 896, .hint = NST_HINT_NONE}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(64, 1)
-nst_fused_add_rms_norm_fwd_f16_n2048_cluster_unaligned(const __grid_constant__ nst_rows_params p) {
-  nst_rows_cluster<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16,
-                            .access = NST_ACCESS_UNALIGNED, .n = 2048, .threads = 64, .lanes = 64, .vectors = 1,
-                            .cluster = 4, .slots = 0, .smem = 896, .hint = NST_HINT_NONE}>(p);
-}
-
 extern "C" __global__ void __launch_bounds__(64, 8)
 nst_fused_add_rms_norm_fwd_f16_n2560_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16, .access = NST_ACCESS_EXACT,
@@ -334,13 +285,6 @@ nst_fused_add_rms_norm_fwd_f16_n2560_persist_exact(const __grid_constant__ nst_r
                             .cluster = 1, .slots = 0, .smem = 1024, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(128, 1)
-nst_fused_add_rms_norm_fwd_f16_n2560_cluster_exact(const __grid_constant__ nst_rows_params p) {
-  nst_rows_cluster<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16,
-                            .access = NST_ACCESS_EXACT, .n = 2560, .threads = 128, .lanes = 128, .vectors = 1,
-                            .cluster = 4, .slots = 0, .smem = 1152, .hint = NST_HINT_NONE}>(p);
-}
-
 extern "C" __global__ void __launch_bounds__(128, 4)
 nst_fused_add_rms_norm_fwd_f16_n3072_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16, .access = NST_ACCESS_EXACT,
@@ -353,13 +297,6 @@ nst_fused_add_rms_norm_fwd_f16_n3072_persist_exact(const __grid_constant__ nst_r
   nst_rows_persist<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16,
                             .access = NST_ACCESS_EXACT, .n = 3072, .threads = 128, .lanes = 128, .vectors = 3,
                             .cluster = 1, .slots = 0, .smem = 1024, .hint = NST_HINT_EVICT_LAST}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(128, 1)
-nst_fused_add_rms_norm_fwd_f16_n3072_cluster_exact(const __grid_constant__ nst_rows_params p) {
-  nst_rows_cluster<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16,
-                            .access = NST_ACCESS_EXACT, .n = 3072, .threads = 128, .lanes = 128, .vectors = 1,
-                            .cluster = 4, .slots = 0, .smem = 1152, .hint = NST_HINT_NONE}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(256, 4)
@@ -397,31 +334,10 @@ nst_fused_add_rms_norm_fwd_f16_n4096_persist_masked(const __grid_constant__ nst_
                             .cluster = 1, .slots = 0, .smem = 2048, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(256, 2)
-nst_fused_add_rms_norm_fwd_f16_n4096_persist_unaligned(const __grid_constant__ nst_rows_params p) {
-  nst_rows_persist<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16,
-                            .access = NST_ACCESS_UNALIGNED, .n = 4096, .threads = 256, .lanes = 256, .vectors = 2,
-                            .cluster = 1, .slots = 0, .smem = 2048, .hint = NST_HINT_NONE}>(p);
-}
-
 extern "C" __global__ void __launch_bounds__(64, 1)
 nst_fused_add_rms_norm_fwd_f16_n4096_cluster_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16,
                             .access = NST_ACCESS_EXACT, .n = 4096, .threads = 64, .lanes = 64, .vectors = 1,
-                            .cluster = 8, .slots = 0, .smem = 1408, .hint = NST_HINT_NONE}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(64, 1)
-nst_fused_add_rms_norm_fwd_f16_n4096_cluster_masked(const __grid_constant__ nst_rows_params p) {
-  nst_rows_cluster<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16,
-                            .access = NST_ACCESS_MASKED, .n = 4096, .threads = 64, .lanes = 64, .vectors = 1,
-                            .cluster = 8, .slots = 0, .smem = 1408, .hint = NST_HINT_NONE}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(64, 1)
-nst_fused_add_rms_norm_fwd_f16_n4096_cluster_unaligned(const __grid_constant__ nst_rows_params p) {
-  nst_rows_cluster<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16,
-                            .access = NST_ACCESS_UNALIGNED, .n = 4096, .threads = 64, .lanes = 64, .vectors = 1,
                             .cluster = 8, .slots = 0, .smem = 1408, .hint = NST_HINT_NONE}>(p);
 }
 
@@ -493,20 +409,6 @@ nst_fused_add_rms_norm_fwd_f16_n8192_reread_exact(const __grid_constant__ nst_ro
   nst_rows_reread<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16,
                            .access = NST_ACCESS_EXACT, .n = 8192, .threads = 512, .lanes = 512, .vectors = 2,
                            .cluster = 1, .slots = 0, .smem = 2048, .hint = NST_HINT_EVICT_LAST}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(512, 2)
-nst_fused_add_rms_norm_fwd_f16_n8192_reread_masked(const __grid_constant__ nst_rows_params p) {
-  nst_rows_reread<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16,
-                           .access = NST_ACCESS_MASKED, .n = 8192, .threads = 512, .lanes = 512, .vectors = 2,
-                           .cluster = 1, .slots = 0, .smem = 2048, .hint = NST_HINT_EVICT_LAST}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(512, 2)
-nst_fused_add_rms_norm_fwd_f16_n8192_reread_unaligned(const __grid_constant__ nst_rows_params p) {
-  nst_rows_reread<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16,
-                           .access = NST_ACCESS_UNALIGNED, .n = 8192, .threads = 512, .lanes = 512, .vectors = 2,
-                           .cluster = 1, .slots = 0, .smem = 2048, .hint = NST_HINT_NONE}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
@@ -586,20 +488,6 @@ nst_fused_add_rms_norm_fwd_f16_n16384_reread_exact(const __grid_constant__ nst_r
                            .cluster = 1, .slots = 0, .smem = 2048, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(512, 2)
-nst_fused_add_rms_norm_fwd_f16_n16384_reread_masked(const __grid_constant__ nst_rows_params p) {
-  nst_rows_reread<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16,
-                           .access = NST_ACCESS_MASKED, .n = 16384, .threads = 512, .lanes = 512, .vectors = 2,
-                           .cluster = 1, .slots = 0, .smem = 2048, .hint = NST_HINT_EVICT_LAST}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(512, 2)
-nst_fused_add_rms_norm_fwd_f16_n16384_reread_unaligned(const __grid_constant__ nst_rows_params p) {
-  nst_rows_reread<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16,
-                           .access = NST_ACCESS_UNALIGNED, .n = 16384, .threads = 512, .lanes = 512, .vectors = 2,
-                           .cluster = 1, .slots = 0, .smem = 2048, .hint = NST_HINT_NONE}>(p);
-}
-
 extern "C" __global__ void __launch_bounds__(256, 1)
 nst_fused_add_rms_norm_fwd_f16_n16384_cluster_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16,
@@ -633,13 +521,6 @@ nst_fused_add_rms_norm_fwd_f16_n32768_reread_masked(const __grid_constant__ nst_
   nst_rows_reread<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16,
                            .access = NST_ACCESS_MASKED, .n = 32768, .threads = 1024, .lanes = 1024, .vectors = 2,
                            .cluster = 1, .slots = 0, .smem = 4096, .hint = NST_HINT_EVICT_LAST}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(1024, 1)
-nst_fused_add_rms_norm_fwd_f16_n32768_reread_unaligned(const __grid_constant__ nst_rows_params p) {
-  nst_rows_reread<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16,
-                           .access = NST_ACCESS_UNALIGNED, .n = 32768, .threads = 1024, .lanes = 1024,
-                           .vectors = 2, .cluster = 1, .slots = 0, .smem = 4096, .hint = NST_HINT_NONE}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 1)
@@ -691,13 +572,6 @@ nst_fused_add_rms_norm_fwd_f16_n65536_reread_masked(const __grid_constant__ nst_
                            .cluster = 1, .slots = 0, .smem = 4096, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(1024, 1)
-nst_fused_add_rms_norm_fwd_f16_n65536_reread_unaligned(const __grid_constant__ nst_rows_params p) {
-  nst_rows_reread<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16,
-                           .access = NST_ACCESS_UNALIGNED, .n = 65536, .threads = 1024, .lanes = 1024,
-                           .vectors = 2, .cluster = 1, .slots = 0, .smem = 4096, .hint = NST_HINT_NONE}>(p);
-}
-
 extern "C" __global__ void __launch_bounds__(512, 1)
 nst_fused_add_rms_norm_fwd_f16_n65536_cluster_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16,
@@ -747,13 +621,6 @@ nst_fused_add_rms_norm_fwd_f16_n131072_reread_masked(const __grid_constant__ nst
                            .cluster = 1, .slots = 0, .smem = 4096, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(1024, 1)
-nst_fused_add_rms_norm_fwd_f16_n131072_reread_unaligned(const __grid_constant__ nst_rows_params p) {
-  nst_rows_reread<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16,
-                           .access = NST_ACCESS_UNALIGNED, .n = 131072, .threads = 1024, .lanes = 1024,
-                           .vectors = 2, .cluster = 1, .slots = 0, .smem = 4096, .hint = NST_HINT_NONE}>(p);
-}
-
 extern "C" __global__ void __launch_bounds__(512, 1)
 nst_fused_add_rms_norm_fwd_f16_n131072_cluster_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16,
@@ -801,13 +668,6 @@ nst_fused_add_rms_norm_fwd_f16_n262144_reread_masked(const __grid_constant__ nst
   nst_rows_reread<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16,
                            .access = NST_ACCESS_MASKED, .n = 262144, .threads = 1024, .lanes = 1024, .vectors = 2,
                            .cluster = 1, .slots = 0, .smem = 4096, .hint = NST_HINT_EVICT_LAST}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(1024, 1)
-nst_fused_add_rms_norm_fwd_f16_n262144_reread_unaligned(const __grid_constant__ nst_rows_params p) {
-  nst_rows_reread<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16,
-                           .access = NST_ACCESS_UNALIGNED, .n = 262144, .threads = 1024, .lanes = 1024,
-                           .vectors = 2, .cluster = 1, .slots = 0, .smem = 4096, .hint = NST_HINT_NONE}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(544, 1)

@@ -152,13 +152,6 @@ nst_fused_add_rms_norm_fwd_f32_n512_persist_masked(const __grid_constant__ nst_r
                             .cluster = 1, .slots = 0, .smem = 512, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(64, 8)
-nst_fused_add_rms_norm_fwd_f32_n512_persist_unaligned(const __grid_constant__ nst_rows_params p) {
-  nst_rows_persist<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F32,
-                            .access = NST_ACCESS_UNALIGNED, .n = 512, .threads = 64, .lanes = 64, .vectors = 2,
-                            .cluster = 1, .slots = 0, .smem = 512, .hint = NST_HINT_NONE}>(p);
-}
-
 extern "C" __global__ void __launch_bounds__(128, 1)
 nst_fused_add_rms_norm_fwd_f32_n768_warp_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_EXACT,
@@ -185,20 +178,6 @@ nst_fused_add_rms_norm_fwd_f32_n1024_warp_exact(const __grid_constant__ nst_rows
   nst_rows_warp<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_EXACT,
                          .n = 1024, .threads = 128, .lanes = 32, .vectors = 8, .cluster = 1, .slots = 0,
                          .smem = 0, .hint = NST_HINT_NONE}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(128, 1)
-nst_fused_add_rms_norm_fwd_f32_n1024_warp_masked(const __grid_constant__ nst_rows_params p) {
-  nst_rows_warp<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_MASKED,
-                         .n = 1024, .threads = 128, .lanes = 32, .vectors = 8, .cluster = 1, .slots = 0,
-                         .smem = 0, .hint = NST_HINT_NONE}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(128, 1)
-nst_fused_add_rms_norm_fwd_f32_n1024_warp_unaligned(const __grid_constant__ nst_rows_params p) {
-  nst_rows_warp<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F32,
-                         .access = NST_ACCESS_UNALIGNED, .n = 1024, .threads = 128, .lanes = 32, .vectors = 8,
-                         .cluster = 1, .slots = 0, .smem = 0, .hint = NST_HINT_NONE}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 8)
@@ -236,34 +215,6 @@ nst_fused_add_rms_norm_fwd_f32_n1024_persist_masked(const __grid_constant__ nst_
                             .cluster = 1, .slots = 0, .smem = 1024, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(128, 4)
-nst_fused_add_rms_norm_fwd_f32_n1024_persist_unaligned(const __grid_constant__ nst_rows_params p) {
-  nst_rows_persist<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F32,
-                            .access = NST_ACCESS_UNALIGNED, .n = 1024, .threads = 128, .lanes = 128, .vectors = 2,
-                            .cluster = 1, .slots = 0, .smem = 1024, .hint = NST_HINT_NONE}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(64, 1)
-nst_fused_add_rms_norm_fwd_f32_n1024_cluster_exact(const __grid_constant__ nst_rows_params p) {
-  nst_rows_cluster<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F32,
-                            .access = NST_ACCESS_EXACT, .n = 1024, .threads = 64, .lanes = 64, .vectors = 1,
-                            .cluster = 4, .slots = 0, .smem = 896, .hint = NST_HINT_NONE}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(64, 1)
-nst_fused_add_rms_norm_fwd_f32_n1024_cluster_masked(const __grid_constant__ nst_rows_params p) {
-  nst_rows_cluster<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F32,
-                            .access = NST_ACCESS_MASKED, .n = 1024, .threads = 64, .lanes = 64, .vectors = 1,
-                            .cluster = 4, .slots = 0, .smem = 896, .hint = NST_HINT_NONE}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(64, 1)
-nst_fused_add_rms_norm_fwd_f32_n1024_cluster_unaligned(const __grid_constant__ nst_rows_params p) {
-  nst_rows_cluster<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F32,
-                            .access = NST_ACCESS_UNALIGNED, .n = 1024, .threads = 64, .lanes = 64, .vectors = 1,
-                            .cluster = 4, .slots = 0, .smem = 896, .hint = NST_HINT_NONE}>(p);
-}
-
 extern "C" __global__ void __launch_bounds__(64, 8)
 nst_fused_add_rms_norm_fwd_f32_n1152_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_EXACT,
@@ -278,13 +229,6 @@ nst_fused_add_rms_norm_fwd_f32_n1152_persist_exact(const __grid_constant__ nst_r
                             .cluster = 1, .slots = 0, .smem = 1024, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(128, 1)
-nst_fused_add_rms_norm_fwd_f32_n1152_cluster_exact(const __grid_constant__ nst_rows_params p) {
-  nst_rows_cluster<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F32,
-                            .access = NST_ACCESS_EXACT, .n = 1152, .threads = 128, .lanes = 128, .vectors = 1,
-                            .cluster = 4, .slots = 0, .smem = 1152, .hint = NST_HINT_NONE}>(p);
-}
-
 extern "C" __global__ void __launch_bounds__(128, 4)
 nst_fused_add_rms_norm_fwd_f32_n1536_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_EXACT,
@@ -297,13 +241,6 @@ nst_fused_add_rms_norm_fwd_f32_n1536_persist_exact(const __grid_constant__ nst_r
   nst_rows_persist<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F32,
                             .access = NST_ACCESS_EXACT, .n = 1536, .threads = 128, .lanes = 128, .vectors = 3,
                             .cluster = 1, .slots = 0, .smem = 1024, .hint = NST_HINT_EVICT_LAST}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(128, 1)
-nst_fused_add_rms_norm_fwd_f32_n1536_cluster_exact(const __grid_constant__ nst_rows_params p) {
-  nst_rows_cluster<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F32,
-                            .access = NST_ACCESS_EXACT, .n = 1536, .threads = 128, .lanes = 128, .vectors = 1,
-                            .cluster = 4, .slots = 0, .smem = 1152, .hint = NST_HINT_NONE}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(256, 4)
@@ -341,31 +278,10 @@ nst_fused_add_rms_norm_fwd_f32_n2048_persist_masked(const __grid_constant__ nst_
                             .cluster = 1, .slots = 0, .smem = 2048, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(256, 2)
-nst_fused_add_rms_norm_fwd_f32_n2048_persist_unaligned(const __grid_constant__ nst_rows_params p) {
-  nst_rows_persist<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F32,
-                            .access = NST_ACCESS_UNALIGNED, .n = 2048, .threads = 256, .lanes = 256, .vectors = 2,
-                            .cluster = 1, .slots = 0, .smem = 2048, .hint = NST_HINT_NONE}>(p);
-}
-
 extern "C" __global__ void __launch_bounds__(64, 1)
 nst_fused_add_rms_norm_fwd_f32_n2048_cluster_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F32,
                             .access = NST_ACCESS_EXACT, .n = 2048, .threads = 64, .lanes = 64, .vectors = 1,
-                            .cluster = 8, .slots = 0, .smem = 1408, .hint = NST_HINT_NONE}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(64, 1)
-nst_fused_add_rms_norm_fwd_f32_n2048_cluster_masked(const __grid_constant__ nst_rows_params p) {
-  nst_rows_cluster<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F32,
-                            .access = NST_ACCESS_MASKED, .n = 2048, .threads = 64, .lanes = 64, .vectors = 1,
-                            .cluster = 8, .slots = 0, .smem = 1408, .hint = NST_HINT_NONE}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(64, 1)
-nst_fused_add_rms_norm_fwd_f32_n2048_cluster_unaligned(const __grid_constant__ nst_rows_params p) {
-  nst_rows_cluster<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F32,
-                            .access = NST_ACCESS_UNALIGNED, .n = 2048, .threads = 64, .lanes = 64, .vectors = 1,
                             .cluster = 8, .slots = 0, .smem = 1408, .hint = NST_HINT_NONE}>(p);
 }
 
@@ -437,20 +353,6 @@ nst_fused_add_rms_norm_fwd_f32_n4096_reread_exact(const __grid_constant__ nst_ro
   nst_rows_reread<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F32,
                            .access = NST_ACCESS_EXACT, .n = 4096, .threads = 512, .lanes = 512, .vectors = 2,
                            .cluster = 1, .slots = 0, .smem = 2048, .hint = NST_HINT_EVICT_LAST}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(512, 2)
-nst_fused_add_rms_norm_fwd_f32_n4096_reread_masked(const __grid_constant__ nst_rows_params p) {
-  nst_rows_reread<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F32,
-                           .access = NST_ACCESS_MASKED, .n = 4096, .threads = 512, .lanes = 512, .vectors = 2,
-                           .cluster = 1, .slots = 0, .smem = 2048, .hint = NST_HINT_EVICT_LAST}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(512, 2)
-nst_fused_add_rms_norm_fwd_f32_n4096_reread_unaligned(const __grid_constant__ nst_rows_params p) {
-  nst_rows_reread<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F32,
-                           .access = NST_ACCESS_UNALIGNED, .n = 4096, .threads = 512, .lanes = 512, .vectors = 2,
-                           .cluster = 1, .slots = 0, .smem = 2048, .hint = NST_HINT_NONE}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
@@ -558,20 +460,6 @@ nst_fused_add_rms_norm_fwd_f32_n8192_reread_exact(const __grid_constant__ nst_ro
                            .cluster = 1, .slots = 0, .smem = 2048, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(512, 2)
-nst_fused_add_rms_norm_fwd_f32_n8192_reread_masked(const __grid_constant__ nst_rows_params p) {
-  nst_rows_reread<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F32,
-                           .access = NST_ACCESS_MASKED, .n = 8192, .threads = 512, .lanes = 512, .vectors = 2,
-                           .cluster = 1, .slots = 0, .smem = 2048, .hint = NST_HINT_EVICT_LAST}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(512, 2)
-nst_fused_add_rms_norm_fwd_f32_n8192_reread_unaligned(const __grid_constant__ nst_rows_params p) {
-  nst_rows_reread<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F32,
-                           .access = NST_ACCESS_UNALIGNED, .n = 8192, .threads = 512, .lanes = 512, .vectors = 2,
-                           .cluster = 1, .slots = 0, .smem = 2048, .hint = NST_HINT_NONE}>(p);
-}
-
 extern "C" __global__ void __launch_bounds__(256, 1)
 nst_fused_add_rms_norm_fwd_f32_n8192_cluster_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F32,
@@ -619,13 +507,6 @@ nst_fused_add_rms_norm_fwd_f32_n16384_reread_masked(const __grid_constant__ nst_
   nst_rows_reread<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F32,
                            .access = NST_ACCESS_MASKED, .n = 16384, .threads = 1024, .lanes = 1024, .vectors = 2,
                            .cluster = 1, .slots = 0, .smem = 4096, .hint = NST_HINT_EVICT_LAST}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(1024, 1)
-nst_fused_add_rms_norm_fwd_f32_n16384_reread_unaligned(const __grid_constant__ nst_rows_params p) {
-  nst_rows_reread<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F32,
-                           .access = NST_ACCESS_UNALIGNED, .n = 16384, .threads = 1024, .lanes = 1024,
-                           .vectors = 2, .cluster = 1, .slots = 0, .smem = 4096, .hint = NST_HINT_NONE}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 1)
@@ -677,13 +558,6 @@ nst_fused_add_rms_norm_fwd_f32_n32768_reread_masked(const __grid_constant__ nst_
                            .cluster = 1, .slots = 0, .smem = 4096, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(1024, 1)
-nst_fused_add_rms_norm_fwd_f32_n32768_reread_unaligned(const __grid_constant__ nst_rows_params p) {
-  nst_rows_reread<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F32,
-                           .access = NST_ACCESS_UNALIGNED, .n = 32768, .threads = 1024, .lanes = 1024,
-                           .vectors = 2, .cluster = 1, .slots = 0, .smem = 4096, .hint = NST_HINT_NONE}>(p);
-}
-
 extern "C" __global__ void __launch_bounds__(512, 1)
 nst_fused_add_rms_norm_fwd_f32_n32768_cluster_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F32,
@@ -731,13 +605,6 @@ nst_fused_add_rms_norm_fwd_f32_n65536_reread_masked(const __grid_constant__ nst_
   nst_rows_reread<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F32,
                            .access = NST_ACCESS_MASKED, .n = 65536, .threads = 1024, .lanes = 1024, .vectors = 2,
                            .cluster = 1, .slots = 0, .smem = 4096, .hint = NST_HINT_EVICT_LAST}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(1024, 1)
-nst_fused_add_rms_norm_fwd_f32_n65536_reread_unaligned(const __grid_constant__ nst_rows_params p) {
-  nst_rows_reread<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F32,
-                           .access = NST_ACCESS_UNALIGNED, .n = 65536, .threads = 1024, .lanes = 1024,
-                           .vectors = 2, .cluster = 1, .slots = 0, .smem = 4096, .hint = NST_HINT_NONE}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 1)
@@ -789,13 +656,6 @@ nst_fused_add_rms_norm_fwd_f32_n131072_reread_masked(const __grid_constant__ nst
                            .cluster = 1, .slots = 0, .smem = 4096, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(1024, 1)
-nst_fused_add_rms_norm_fwd_f32_n131072_reread_unaligned(const __grid_constant__ nst_rows_params p) {
-  nst_rows_reread<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F32,
-                           .access = NST_ACCESS_UNALIGNED, .n = 131072, .threads = 1024, .lanes = 1024,
-                           .vectors = 2, .cluster = 1, .slots = 0, .smem = 4096, .hint = NST_HINT_NONE}>(p);
-}
-
 extern "C" __global__ void __launch_bounds__(544, 1)
 nst_fused_add_rms_norm_fwd_f32_n131072_ring_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_ring<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_EXACT,
@@ -822,13 +682,6 @@ nst_fused_add_rms_norm_fwd_f32_n262144_reread_masked(const __grid_constant__ nst
   nst_rows_reread<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F32,
                            .access = NST_ACCESS_MASKED, .n = 262144, .threads = 1024, .lanes = 1024, .vectors = 2,
                            .cluster = 1, .slots = 0, .smem = 4096, .hint = NST_HINT_EVICT_LAST}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(1024, 1)
-nst_fused_add_rms_norm_fwd_f32_n262144_reread_unaligned(const __grid_constant__ nst_rows_params p) {
-  nst_rows_reread<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F32,
-                           .access = NST_ACCESS_UNALIGNED, .n = 262144, .threads = 1024, .lanes = 1024,
-                           .vectors = 2, .cluster = 1, .slots = 0, .smem = 4096, .hint = NST_HINT_NONE}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 2)

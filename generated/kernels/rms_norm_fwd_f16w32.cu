@@ -13,13 +13,6 @@
 #include "rows_warp.cuh"
 
 extern "C" __global__ void __launch_bounds__(128, 1)
-nst_rms_norm_fwd_f16w32_n64_warp_exact(const __grid_constant__ nst_rows_params p) {
-  nst_rows_warp<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_EXACT,
-                         .n = 64, .threads = 128, .lanes = 4, .vectors = 2, .cluster = 1, .slots = 0, .smem = 0,
-                         .hint = NST_HINT_NONE}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(128, 1)
 nst_rms_norm_fwd_f16w32_n64_warp_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_MASKED,
                          .n = 64, .threads = 128, .lanes = 4, .vectors = 2, .cluster = 1, .slots = 0, .smem = 0,
@@ -30,13 +23,6 @@ extern "C" __global__ void __launch_bounds__(128, 1)
 nst_rms_norm_fwd_f16w32_n64_warp_unaligned(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_UNALIGNED,
                          .n = 64, .threads = 128, .lanes = 4, .vectors = 2, .cluster = 1, .slots = 0, .smem = 0,
-                         .hint = NST_HINT_NONE}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(128, 1)
-nst_rms_norm_fwd_f16w32_n128_warp_exact(const __grid_constant__ nst_rows_params p) {
-  nst_rows_warp<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_EXACT,
-                         .n = 128, .threads = 128, .lanes = 8, .vectors = 2, .cluster = 1, .slots = 0, .smem = 0,
                          .hint = NST_HINT_NONE}>(p);
 }
 
@@ -55,13 +41,6 @@ nst_rms_norm_fwd_f16w32_n128_warp_unaligned(const __grid_constant__ nst_rows_par
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
-nst_rms_norm_fwd_f16w32_n256_warp_exact(const __grid_constant__ nst_rows_params p) {
-  nst_rows_warp<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_EXACT,
-                         .n = 256, .threads = 128, .lanes = 8, .vectors = 4, .cluster = 1, .slots = 0, .smem = 0,
-                         .hint = NST_HINT_NONE}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(128, 1)
 nst_rms_norm_fwd_f16w32_n256_warp_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_MASKED,
                          .n = 256, .threads = 128, .lanes = 8, .vectors = 4, .cluster = 1, .slots = 0, .smem = 0,
@@ -72,13 +51,6 @@ extern "C" __global__ void __launch_bounds__(128, 1)
 nst_rms_norm_fwd_f16w32_n256_warp_unaligned(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_UNALIGNED,
                          .n = 256, .threads = 128, .lanes = 8, .vectors = 4, .cluster = 1, .slots = 0, .smem = 0,
-                         .hint = NST_HINT_NONE}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(128, 1)
-nst_rms_norm_fwd_f16w32_n512_warp_exact(const __grid_constant__ nst_rows_params p) {
-  nst_rows_warp<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_EXACT,
-                         .n = 512, .threads = 128, .lanes = 16, .vectors = 4, .cluster = 1, .slots = 0, .smem = 0,
                          .hint = NST_HINT_NONE}>(p);
 }
 
@@ -97,13 +69,6 @@ nst_rms_norm_fwd_f16w32_n512_warp_unaligned(const __grid_constant__ nst_rows_par
 }
 
 extern "C" __global__ void __launch_bounds__(64, 24)
-nst_rms_norm_fwd_f16w32_n512_block_exact(const __grid_constant__ nst_rows_params p) {
-  nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_EXACT,
-                          .n = 512, .threads = 64, .lanes = 64, .vectors = 1, .cluster = 1, .slots = 0,
-                          .smem = 256, .hint = NST_HINT_NONE}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(64, 24)
 nst_rms_norm_fwd_f16w32_n512_block_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_MASKED,
                           .n = 512, .threads = 64, .lanes = 64, .vectors = 1, .cluster = 1, .slots = 0,
@@ -115,13 +80,6 @@ nst_rms_norm_fwd_f16w32_n512_block_unaligned(const __grid_constant__ nst_rows_pa
   nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_UNALIGNED,
                           .n = 512, .threads = 64, .lanes = 64, .vectors = 1, .cluster = 1, .slots = 0,
                           .smem = 256, .hint = NST_HINT_NONE}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(128, 1)
-nst_rms_norm_fwd_f16w32_n1024_warp_exact(const __grid_constant__ nst_rows_params p) {
-  nst_rows_warp<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_EXACT,
-                         .n = 1024, .threads = 128, .lanes = 32, .vectors = 4, .cluster = 1, .slots = 0,
-                         .smem = 0, .hint = NST_HINT_NONE}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
@@ -139,13 +97,6 @@ nst_rms_norm_fwd_f16w32_n1024_warp_unaligned(const __grid_constant__ nst_rows_pa
 }
 
 extern "C" __global__ void __launch_bounds__(64, 16)
-nst_rms_norm_fwd_f16w32_n1024_block_exact(const __grid_constant__ nst_rows_params p) {
-  nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_EXACT,
-                          .n = 1024, .threads = 64, .lanes = 64, .vectors = 2, .cluster = 1, .slots = 0,
-                          .smem = 256, .hint = NST_HINT_NONE}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(64, 16)
 nst_rms_norm_fwd_f16w32_n1024_block_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_MASKED,
                           .n = 1024, .threads = 64, .lanes = 64, .vectors = 2, .cluster = 1, .slots = 0,
@@ -160,52 +111,10 @@ nst_rms_norm_fwd_f16w32_n1024_block_unaligned(const __grid_constant__ nst_rows_p
 }
 
 extern "C" __global__ void __launch_bounds__(64, 16)
-nst_rms_norm_fwd_f16w32_n1024_persist_exact(const __grid_constant__ nst_rows_params p) {
-  nst_rows_persist<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_EXACT,
-                            .n = 1024, .threads = 64, .lanes = 64, .vectors = 2, .cluster = 1, .slots = 0,
-                            .smem = 512, .hint = NST_HINT_NONE}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(64, 16)
 nst_rms_norm_fwd_f16w32_n1024_persist_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_persist<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_MASKED,
                             .n = 1024, .threads = 64, .lanes = 64, .vectors = 2, .cluster = 1, .slots = 0,
                             .smem = 512, .hint = NST_HINT_NONE}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(64, 16)
-nst_rms_norm_fwd_f16w32_n1024_persist_unaligned(const __grid_constant__ nst_rows_params p) {
-  nst_rows_persist<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_UNALIGNED,
-                            .n = 1024, .threads = 64, .lanes = 64, .vectors = 2, .cluster = 1, .slots = 0,
-                            .smem = 512, .hint = NST_HINT_NONE}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(128, 1)
-nst_rms_norm_fwd_f16w32_n2048_warp_exact(const __grid_constant__ nst_rows_params p) {
-  nst_rows_warp<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_EXACT,
-                         .n = 2048, .threads = 128, .lanes = 32, .vectors = 8, .cluster = 1, .slots = 0,
-                         .smem = 0, .hint = NST_HINT_NONE}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(128, 1)
-nst_rms_norm_fwd_f16w32_n2048_warp_masked(const __grid_constant__ nst_rows_params p) {
-  nst_rows_warp<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_MASKED,
-                         .n = 2048, .threads = 128, .lanes = 32, .vectors = 8, .cluster = 1, .slots = 0,
-                         .smem = 0, .hint = NST_HINT_NONE}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(128, 1)
-nst_rms_norm_fwd_f16w32_n2048_warp_unaligned(const __grid_constant__ nst_rows_params p) {
-  nst_rows_warp<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_UNALIGNED,
-                         .n = 2048, .threads = 128, .lanes = 32, .vectors = 8, .cluster = 1, .slots = 0,
-                         .smem = 0, .hint = NST_HINT_NONE}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(128, 8)
-nst_rms_norm_fwd_f16w32_n2048_block_exact(const __grid_constant__ nst_rows_params p) {
-  nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_EXACT,
-                          .n = 2048, .threads = 128, .lanes = 128, .vectors = 2, .cluster = 1, .slots = 0,
-                          .smem = 512, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 8)
@@ -223,52 +132,10 @@ nst_rms_norm_fwd_f16w32_n2048_block_unaligned(const __grid_constant__ nst_rows_p
 }
 
 extern "C" __global__ void __launch_bounds__(128, 8)
-nst_rms_norm_fwd_f16w32_n2048_persist_exact(const __grid_constant__ nst_rows_params p) {
-  nst_rows_persist<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_EXACT,
-                            .n = 2048, .threads = 128, .lanes = 128, .vectors = 2, .cluster = 1, .slots = 0,
-                            .smem = 1024, .hint = NST_HINT_EVICT_LAST}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(128, 8)
 nst_rms_norm_fwd_f16w32_n2048_persist_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_persist<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_MASKED,
                             .n = 2048, .threads = 128, .lanes = 128, .vectors = 2, .cluster = 1, .slots = 0,
                             .smem = 1024, .hint = NST_HINT_EVICT_LAST}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(128, 8)
-nst_rms_norm_fwd_f16w32_n2048_persist_unaligned(const __grid_constant__ nst_rows_params p) {
-  nst_rows_persist<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_UNALIGNED,
-                            .n = 2048, .threads = 128, .lanes = 128, .vectors = 2, .cluster = 1, .slots = 0,
-                            .smem = 1024, .hint = NST_HINT_NONE}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(64, 1)
-nst_rms_norm_fwd_f16w32_n2048_cluster_exact(const __grid_constant__ nst_rows_params p) {
-  nst_rows_cluster<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_EXACT,
-                            .n = 2048, .threads = 64, .lanes = 64, .vectors = 1, .cluster = 4, .slots = 0,
-                            .smem = 896, .hint = NST_HINT_NONE}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(64, 1)
-nst_rms_norm_fwd_f16w32_n2048_cluster_masked(const __grid_constant__ nst_rows_params p) {
-  nst_rows_cluster<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_MASKED,
-                            .n = 2048, .threads = 64, .lanes = 64, .vectors = 1, .cluster = 4, .slots = 0,
-                            .smem = 896, .hint = NST_HINT_NONE}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(64, 1)
-nst_rms_norm_fwd_f16w32_n2048_cluster_unaligned(const __grid_constant__ nst_rows_params p) {
-  nst_rows_cluster<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_UNALIGNED,
-                            .n = 2048, .threads = 64, .lanes = 64, .vectors = 1, .cluster = 4, .slots = 0,
-                            .smem = 896, .hint = NST_HINT_NONE}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(256, 4)
-nst_rms_norm_fwd_f16w32_n4096_block_exact(const __grid_constant__ nst_rows_params p) {
-  nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_EXACT,
-                          .n = 4096, .threads = 256, .lanes = 256, .vectors = 2, .cluster = 1, .slots = 0,
-                          .smem = 1024, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(256, 4)
@@ -286,52 +153,10 @@ nst_rms_norm_fwd_f16w32_n4096_block_unaligned(const __grid_constant__ nst_rows_p
 }
 
 extern "C" __global__ void __launch_bounds__(256, 4)
-nst_rms_norm_fwd_f16w32_n4096_persist_exact(const __grid_constant__ nst_rows_params p) {
-  nst_rows_persist<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_EXACT,
-                            .n = 4096, .threads = 256, .lanes = 256, .vectors = 2, .cluster = 1, .slots = 0,
-                            .smem = 2048, .hint = NST_HINT_EVICT_LAST}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(256, 4)
 nst_rms_norm_fwd_f16w32_n4096_persist_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_persist<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_MASKED,
                             .n = 4096, .threads = 256, .lanes = 256, .vectors = 2, .cluster = 1, .slots = 0,
                             .smem = 2048, .hint = NST_HINT_EVICT_LAST}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(256, 4)
-nst_rms_norm_fwd_f16w32_n4096_persist_unaligned(const __grid_constant__ nst_rows_params p) {
-  nst_rows_persist<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_UNALIGNED,
-                            .n = 4096, .threads = 256, .lanes = 256, .vectors = 2, .cluster = 1, .slots = 0,
-                            .smem = 2048, .hint = NST_HINT_NONE}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(64, 1)
-nst_rms_norm_fwd_f16w32_n4096_cluster_exact(const __grid_constant__ nst_rows_params p) {
-  nst_rows_cluster<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_EXACT,
-                            .n = 4096, .threads = 64, .lanes = 64, .vectors = 1, .cluster = 8, .slots = 0,
-                            .smem = 1408, .hint = NST_HINT_NONE}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(64, 1)
-nst_rms_norm_fwd_f16w32_n4096_cluster_masked(const __grid_constant__ nst_rows_params p) {
-  nst_rows_cluster<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_MASKED,
-                            .n = 4096, .threads = 64, .lanes = 64, .vectors = 1, .cluster = 8, .slots = 0,
-                            .smem = 1408, .hint = NST_HINT_NONE}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(64, 1)
-nst_rms_norm_fwd_f16w32_n4096_cluster_unaligned(const __grid_constant__ nst_rows_params p) {
-  nst_rows_cluster<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_UNALIGNED,
-                            .n = 4096, .threads = 64, .lanes = 64, .vectors = 1, .cluster = 8, .slots = 0,
-                            .smem = 1408, .hint = NST_HINT_NONE}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(256, 2)
-nst_rms_norm_fwd_f16w32_n8192_block_exact(const __grid_constant__ nst_rows_params p) {
-  nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_EXACT,
-                          .n = 8192, .threads = 256, .lanes = 256, .vectors = 4, .cluster = 1, .slots = 0,
-                          .smem = 1024, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(256, 2)
@@ -349,52 +174,10 @@ nst_rms_norm_fwd_f16w32_n8192_block_unaligned(const __grid_constant__ nst_rows_p
 }
 
 extern "C" __global__ void __launch_bounds__(256, 2)
-nst_rms_norm_fwd_f16w32_n8192_persist_exact(const __grid_constant__ nst_rows_params p) {
-  nst_rows_persist<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_EXACT,
-                            .n = 8192, .threads = 256, .lanes = 256, .vectors = 4, .cluster = 1, .slots = 0,
-                            .smem = 2048, .hint = NST_HINT_EVICT_LAST}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(256, 2)
 nst_rms_norm_fwd_f16w32_n8192_persist_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_persist<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_MASKED,
                             .n = 8192, .threads = 256, .lanes = 256, .vectors = 4, .cluster = 1, .slots = 0,
                             .smem = 2048, .hint = NST_HINT_EVICT_LAST}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(256, 2)
-nst_rms_norm_fwd_f16w32_n8192_persist_unaligned(const __grid_constant__ nst_rows_params p) {
-  nst_rows_persist<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_UNALIGNED,
-                            .n = 8192, .threads = 256, .lanes = 256, .vectors = 4, .cluster = 1, .slots = 0,
-                            .smem = 2048, .hint = NST_HINT_NONE}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(512, 2)
-nst_rms_norm_fwd_f16w32_n8192_reread_exact(const __grid_constant__ nst_rows_params p) {
-  nst_rows_reread<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_EXACT,
-                           .n = 8192, .threads = 512, .lanes = 512, .vectors = 2, .cluster = 1, .slots = 0,
-                           .smem = 2048, .hint = NST_HINT_EVICT_LAST}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(512, 2)
-nst_rms_norm_fwd_f16w32_n8192_reread_masked(const __grid_constant__ nst_rows_params p) {
-  nst_rows_reread<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_MASKED,
-                           .n = 8192, .threads = 512, .lanes = 512, .vectors = 2, .cluster = 1, .slots = 0,
-                           .smem = 2048, .hint = NST_HINT_EVICT_LAST}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(512, 2)
-nst_rms_norm_fwd_f16w32_n8192_reread_unaligned(const __grid_constant__ nst_rows_params p) {
-  nst_rows_reread<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_UNALIGNED,
-                           .n = 8192, .threads = 512, .lanes = 512, .vectors = 2, .cluster = 1, .slots = 0,
-                           .smem = 2048, .hint = NST_HINT_NONE}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(128, 1)
-nst_rms_norm_fwd_f16w32_n8192_cluster_exact(const __grid_constant__ nst_rows_params p) {
-  nst_rows_cluster<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_EXACT,
-                            .n = 8192, .threads = 128, .lanes = 128, .vectors = 1, .cluster = 8, .slots = 0,
-                            .smem = 1664, .hint = NST_HINT_NONE}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
@@ -412,13 +195,6 @@ nst_rms_norm_fwd_f16w32_n8192_cluster_unaligned(const __grid_constant__ nst_rows
 }
 
 extern "C" __global__ void __launch_bounds__(512, 1)
-nst_rms_norm_fwd_f16w32_n16384_block_exact(const __grid_constant__ nst_rows_params p) {
-  nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_EXACT,
-                          .n = 16384, .threads = 512, .lanes = 512, .vectors = 4, .cluster = 1, .slots = 0,
-                          .smem = 2048, .hint = NST_HINT_EVICT_LAST}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(512, 1)
 nst_rms_norm_fwd_f16w32_n16384_block_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_MASKED,
                           .n = 16384, .threads = 512, .lanes = 512, .vectors = 4, .cluster = 1, .slots = 0,
@@ -433,52 +209,10 @@ nst_rms_norm_fwd_f16w32_n16384_block_unaligned(const __grid_constant__ nst_rows_
 }
 
 extern "C" __global__ void __launch_bounds__(512, 1)
-nst_rms_norm_fwd_f16w32_n16384_persist_exact(const __grid_constant__ nst_rows_params p) {
-  nst_rows_persist<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_EXACT,
-                            .n = 16384, .threads = 512, .lanes = 512, .vectors = 4, .cluster = 1, .slots = 0,
-                            .smem = 4096, .hint = NST_HINT_EVICT_LAST}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(512, 1)
 nst_rms_norm_fwd_f16w32_n16384_persist_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_persist<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_MASKED,
                             .n = 16384, .threads = 512, .lanes = 512, .vectors = 4, .cluster = 1, .slots = 0,
                             .smem = 4096, .hint = NST_HINT_EVICT_LAST}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(512, 1)
-nst_rms_norm_fwd_f16w32_n16384_persist_unaligned(const __grid_constant__ nst_rows_params p) {
-  nst_rows_persist<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_UNALIGNED,
-                            .n = 16384, .threads = 512, .lanes = 512, .vectors = 4, .cluster = 1, .slots = 0,
-                            .smem = 4096, .hint = NST_HINT_NONE}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(512, 2)
-nst_rms_norm_fwd_f16w32_n16384_reread_exact(const __grid_constant__ nst_rows_params p) {
-  nst_rows_reread<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_EXACT,
-                           .n = 16384, .threads = 512, .lanes = 512, .vectors = 2, .cluster = 1, .slots = 0,
-                           .smem = 2048, .hint = NST_HINT_EVICT_LAST}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(512, 2)
-nst_rms_norm_fwd_f16w32_n16384_reread_masked(const __grid_constant__ nst_rows_params p) {
-  nst_rows_reread<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_MASKED,
-                           .n = 16384, .threads = 512, .lanes = 512, .vectors = 2, .cluster = 1, .slots = 0,
-                           .smem = 2048, .hint = NST_HINT_EVICT_LAST}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(512, 2)
-nst_rms_norm_fwd_f16w32_n16384_reread_unaligned(const __grid_constant__ nst_rows_params p) {
-  nst_rows_reread<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_UNALIGNED,
-                           .n = 16384, .threads = 512, .lanes = 512, .vectors = 2, .cluster = 1, .slots = 0,
-                           .smem = 2048, .hint = NST_HINT_NONE}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(256, 1)
-nst_rms_norm_fwd_f16w32_n16384_cluster_exact(const __grid_constant__ nst_rows_params p) {
-  nst_rows_cluster<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_EXACT,
-                            .n = 16384, .threads = 256, .lanes = 256, .vectors = 1, .cluster = 8, .slots = 0,
-                            .smem = 2176, .hint = NST_HINT_NONE}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(256, 1)
@@ -496,31 +230,10 @@ nst_rms_norm_fwd_f16w32_n16384_cluster_unaligned(const __grid_constant__ nst_row
 }
 
 extern "C" __global__ void __launch_bounds__(1024, 1)
-nst_rms_norm_fwd_f16w32_n32768_reread_exact(const __grid_constant__ nst_rows_params p) {
-  nst_rows_reread<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_EXACT,
-                           .n = 32768, .threads = 1024, .lanes = 1024, .vectors = 2, .cluster = 1, .slots = 0,
-                           .smem = 4096, .hint = NST_HINT_EVICT_LAST}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(1024, 1)
 nst_rms_norm_fwd_f16w32_n32768_reread_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_reread<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_MASKED,
                            .n = 32768, .threads = 1024, .lanes = 1024, .vectors = 2, .cluster = 1, .slots = 0,
                            .smem = 4096, .hint = NST_HINT_EVICT_LAST}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(1024, 1)
-nst_rms_norm_fwd_f16w32_n32768_reread_unaligned(const __grid_constant__ nst_rows_params p) {
-  nst_rows_reread<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_UNALIGNED,
-                           .n = 32768, .threads = 1024, .lanes = 1024, .vectors = 2, .cluster = 1, .slots = 0,
-                           .smem = 4096, .hint = NST_HINT_NONE}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(512, 1)
-nst_rms_norm_fwd_f16w32_n32768_cluster_exact(const __grid_constant__ nst_rows_params p) {
-  nst_rows_cluster<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_EXACT,
-                            .n = 32768, .threads = 512, .lanes = 512, .vectors = 1, .cluster = 8, .slots = 0,
-                            .smem = 3200, .hint = NST_HINT_NONE}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 1)
@@ -538,13 +251,6 @@ nst_rms_norm_fwd_f16w32_n32768_cluster_unaligned(const __grid_constant__ nst_row
 }
 
 extern "C" __global__ void __launch_bounds__(544, 1)
-nst_rms_norm_fwd_f16w32_n32768_ring_exact(const __grid_constant__ nst_rows_params p) {
-  nst_rows_ring<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_EXACT,
-                         .n = 32768, .threads = 544, .lanes = 512, .vectors = 4, .cluster = 2, .slots = 13,
-                         .smem = 229888, .hint = NST_HINT_EVICT_LAST}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(544, 1)
 nst_rms_norm_fwd_f16w32_n32768_ring_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_ring<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_MASKED,
                          .n = 32768, .threads = 544, .lanes = 512, .vectors = 4, .cluster = 2, .slots = 13,
@@ -552,31 +258,10 @@ nst_rms_norm_fwd_f16w32_n32768_ring_masked(const __grid_constant__ nst_rows_para
 }
 
 extern "C" __global__ void __launch_bounds__(1024, 1)
-nst_rms_norm_fwd_f16w32_n65536_reread_exact(const __grid_constant__ nst_rows_params p) {
-  nst_rows_reread<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_EXACT,
-                           .n = 65536, .threads = 1024, .lanes = 1024, .vectors = 2, .cluster = 1, .slots = 0,
-                           .smem = 4096, .hint = NST_HINT_EVICT_LAST}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(1024, 1)
 nst_rms_norm_fwd_f16w32_n65536_reread_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_reread<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_MASKED,
                            .n = 65536, .threads = 1024, .lanes = 1024, .vectors = 2, .cluster = 1, .slots = 0,
                            .smem = 4096, .hint = NST_HINT_EVICT_LAST}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(1024, 1)
-nst_rms_norm_fwd_f16w32_n65536_reread_unaligned(const __grid_constant__ nst_rows_params p) {
-  nst_rows_reread<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_UNALIGNED,
-                           .n = 65536, .threads = 1024, .lanes = 1024, .vectors = 2, .cluster = 1, .slots = 0,
-                           .smem = 4096, .hint = NST_HINT_NONE}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(512, 1)
-nst_rms_norm_fwd_f16w32_n65536_cluster_exact(const __grid_constant__ nst_rows_params p) {
-  nst_rows_cluster<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_EXACT,
-                            .n = 65536, .threads = 512, .lanes = 512, .vectors = 2, .cluster = 8, .slots = 0,
-                            .smem = 3200, .hint = NST_HINT_NONE}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 1)
@@ -594,13 +279,6 @@ nst_rms_norm_fwd_f16w32_n65536_cluster_unaligned(const __grid_constant__ nst_row
 }
 
 extern "C" __global__ void __launch_bounds__(544, 1)
-nst_rms_norm_fwd_f16w32_n65536_ring_exact(const __grid_constant__ nst_rows_params p) {
-  nst_rows_ring<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_EXACT,
-                         .n = 65536, .threads = 544, .lanes = 512, .vectors = 8, .cluster = 2, .slots = 13,
-                         .smem = 229888, .hint = NST_HINT_EVICT_LAST}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(544, 1)
 nst_rms_norm_fwd_f16w32_n65536_ring_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_ring<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_MASKED,
                          .n = 65536, .threads = 544, .lanes = 512, .vectors = 8, .cluster = 2, .slots = 13,
@@ -608,31 +286,10 @@ nst_rms_norm_fwd_f16w32_n65536_ring_masked(const __grid_constant__ nst_rows_para
 }
 
 extern "C" __global__ void __launch_bounds__(1024, 1)
-nst_rms_norm_fwd_f16w32_n131072_reread_exact(const __grid_constant__ nst_rows_params p) {
-  nst_rows_reread<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_EXACT,
-                           .n = 131072, .threads = 1024, .lanes = 1024, .vectors = 2, .cluster = 1, .slots = 0,
-                           .smem = 4096, .hint = NST_HINT_EVICT_LAST}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(1024, 1)
 nst_rms_norm_fwd_f16w32_n131072_reread_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_reread<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_MASKED,
                            .n = 131072, .threads = 1024, .lanes = 1024, .vectors = 2, .cluster = 1, .slots = 0,
                            .smem = 4096, .hint = NST_HINT_EVICT_LAST}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(1024, 1)
-nst_rms_norm_fwd_f16w32_n131072_reread_unaligned(const __grid_constant__ nst_rows_params p) {
-  nst_rows_reread<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_UNALIGNED,
-                           .n = 131072, .threads = 1024, .lanes = 1024, .vectors = 2, .cluster = 1, .slots = 0,
-                           .smem = 4096, .hint = NST_HINT_NONE}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(512, 1)
-nst_rms_norm_fwd_f16w32_n131072_cluster_exact(const __grid_constant__ nst_rows_params p) {
-  nst_rows_cluster<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_EXACT,
-                            .n = 131072, .threads = 512, .lanes = 512, .vectors = 4, .cluster = 8, .slots = 0,
-                            .smem = 3200, .hint = NST_HINT_NONE}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 1)
@@ -650,13 +307,6 @@ nst_rms_norm_fwd_f16w32_n131072_cluster_unaligned(const __grid_constant__ nst_ro
 }
 
 extern "C" __global__ void __launch_bounds__(544, 1)
-nst_rms_norm_fwd_f16w32_n131072_ring_exact(const __grid_constant__ nst_rows_params p) {
-  nst_rows_ring<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_EXACT,
-                         .n = 131072, .threads = 544, .lanes = 512, .vectors = 8, .cluster = 4, .slots = 12,
-                         .smem = 229888, .hint = NST_HINT_EVICT_LAST}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(544, 1)
 nst_rms_norm_fwd_f16w32_n131072_ring_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_ring<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_MASKED,
                          .n = 131072, .threads = 544, .lanes = 512, .vectors = 8, .cluster = 4, .slots = 12,
@@ -664,31 +314,10 @@ nst_rms_norm_fwd_f16w32_n131072_ring_masked(const __grid_constant__ nst_rows_par
 }
 
 extern "C" __global__ void __launch_bounds__(1024, 1)
-nst_rms_norm_fwd_f16w32_n262144_reread_exact(const __grid_constant__ nst_rows_params p) {
-  nst_rows_reread<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_EXACT,
-                           .n = 262144, .threads = 1024, .lanes = 1024, .vectors = 2, .cluster = 1, .slots = 0,
-                           .smem = 4096, .hint = NST_HINT_EVICT_LAST}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(1024, 1)
 nst_rms_norm_fwd_f16w32_n262144_reread_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_reread<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_MASKED,
                            .n = 262144, .threads = 1024, .lanes = 1024, .vectors = 2, .cluster = 1, .slots = 0,
                            .smem = 4096, .hint = NST_HINT_EVICT_LAST}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(1024, 1)
-nst_rms_norm_fwd_f16w32_n262144_reread_unaligned(const __grid_constant__ nst_rows_params p) {
-  nst_rows_reread<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_UNALIGNED,
-                           .n = 262144, .threads = 1024, .lanes = 1024, .vectors = 2, .cluster = 1, .slots = 0,
-                           .smem = 4096, .hint = NST_HINT_NONE}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(544, 1)
-nst_rms_norm_fwd_f16w32_n262144_ring_exact(const __grid_constant__ nst_rows_params p) {
-  nst_rows_ring<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_F16W32, .access = NST_ACCESS_EXACT,
-                         .n = 262144, .threads = 544, .lanes = 512, .vectors = 8, .cluster = 8, .slots = 10,
-                         .smem = 229888, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(544, 1)

@@ -121,16 +121,16 @@ template <nst_types TYPES> struct nst_weights {
   nst_vec raw[nst_weight_vecs(TYPES)];
 };
 
-/* The weights of vector v; zeros where the weight is absent. */
+/* Vector v of a row of weights; zeros where the row is absent. */
 template <nst_cell C>
-NST_DEVICE nst_weights<C.types> nst_load_weights(const nst_rows_params &p, uint32_t v, uint32_t n, bool inside) {
+NST_DEVICE nst_weights<C.types> nst_load_weights(const void *row, uint32_t v, uint32_t n, bool inside) {
   constexpr uint32_t BYTES = nst_weight_bytes(C.types), VECS = nst_weight_vecs(C.types), PER = 16 / BYTES;
   nst_weights<C.types> out;
 #pragma unroll
   for (uint32_t i = 0; i < VECS; i++) out.raw[i] = nst_vec{{0, 0, 0, 0}};
-  if (p.weight == nullptr) return out;
+  if (row == nullptr) return out;
   if (!(C.access == NST_ACCESS_EXACT && inside) && v >= nst_vecs<C>(n)) return out;
-  const char *const at = (const char *)p.weight + (uint64_t)v * (16 * VECS);
+  const char *const at = (const char *)row + (uint64_t)v * (16 * VECS);
 #pragma unroll
   for (uint32_t i = 0; i < VECS; i++) {
     if constexpr (C.access == NST_ACCESS_UNALIGNED) {

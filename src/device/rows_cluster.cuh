@@ -12,19 +12,20 @@ template <nst_cell C> NST_DEVICE void nst_rows_cluster(const nst_rows_params &p)
   static_assert(C.smem >= EXCHANGE + nst_tree_warps_bytes<C.op>(C.threads));
   const uint32_t n = nst_length<C>(p), row = nst_block() / C.cluster, first = nst_held_first<C>();
 
-  nst_wait_before_weights(p);
-  const nst_held_weights<C> weights = nst_hold_weights<C>(p, first, n);
+  nst_wait_before_parameters(p);
+  const nst_held_parameters<C> parameters = nst_hold_parameters<C>(p, first, n);
   nst_dependency_wait();
   const nst_row_pointers<C.op> at = nst_row_of<C>(p, row);
   const nst_held<C> held = nst_hold<C>(at, first, n, nst_make_policy<C.hint>());
   nst_exchange_open<C>(nst_smem());
   nst_dependents_start();
-  nst_stat<C.op> part = nst_held_stat<C>(held, at, first, n, p);
+  const float pivot = nst_held_pivot<C>(held, p);
+  nst_stat<C.op> part = nst_held_stat<C>(held, at, first, n, pivot, p);
   part = nst_tree_warps<C.op, C.threads / 32>(part, (float *)(nst_smem() + EXCHANGE));
   part = nst_exchange<C>(part, nst_smem());
-  const nst_scale scale = nst_stat_finish<C>(nst_tree_lanes<C.op, 32>(part), p);
-  if (nst_thread() == 0 && nst_cluster_rank() == 0) nst_store_scale(p, row, scale);
-  nst_held_write<C>(held, weights, at, first, n, scale, p);
+  const nst_scale scale = nst_stat_finish<C>(nst_tree_lanes<C.op, 32>(part), pivot, p);
+  if (nst_thread() == 0 && nst_cluster_rank() == 0) nst_store_scale<C>(p, row, scale);
+  nst_held_write<C>(held, parameters, at, first, n, scale, p);
 }
 
 #endif

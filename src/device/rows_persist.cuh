@@ -1,5 +1,5 @@
 /* Strategy persist: as block, but each block walks over rows and requests the next one before it reduces the present
- * one, so that reads are in flight all the time. The weights are loaded once. */
+ * one, so that reads are in flight all the time. The parameters are loaded once. */
 #ifndef NST_ROWS_PERSIST_CUH
 #define NST_ROWS_PERSIST_CUH
 
@@ -13,8 +13,8 @@ template <nst_cell C> NST_DEVICE void nst_rows_persist(const nst_rows_params &p)
   const uint32_t n = nst_length<C>(p), first = nst_held_first<C>();
   const nst_policy policy = nst_make_policy<C.hint>();
 
-  nst_wait_before_weights(p);
-  const nst_held_weights<C> weights = nst_hold_weights<C>(p, first, n);
+  nst_wait_before_parameters(p);
+  const nst_held_parameters<C> parameters = nst_hold_parameters<C>(p, first, n);
   nst_dependency_wait();
   uint64_t row = nst_block();
   nst_row_pointers<C.op> at = nst_row_of<C>(p, (uint32_t)row);
@@ -29,11 +29,12 @@ template <nst_cell C> NST_DEVICE void nst_rows_persist(const nst_rows_params &p)
       next_held = nst_hold<C>(next_at, first, n, policy);
     }
     /* Two tables in turn: a warp may still read one row's table when another warp writes the next row's. */
-    nst_stat<C.op> part = nst_held_stat<C>(held, at, first, n, p);
+    const float pivot = nst_held_pivot<C>(held, p);
+    nst_stat<C.op> part = nst_held_stat<C>(held, at, first, n, pivot, p);
     part = nst_tree_warps<C.op, WARPS>(part, (float *)(nst_smem() + turn * TABLE));
-    const nst_scale scale = nst_stat_finish<C>(nst_tree_lanes<C.op, 32>(part), p);
-    if (nst_thread() == 0) nst_store_scale(p, (uint32_t)row, scale);
-    nst_held_write<C>(held, weights, at, first, n, scale, p);
+    const nst_scale scale = nst_stat_finish<C>(nst_tree_lanes<C.op, 32>(part), pivot, p);
+    if (nst_thread() == 0) nst_store_scale<C>(p, (uint32_t)row, scale);
+    nst_held_write<C>(held, parameters, at, first, n, scale, p);
     row = next;
     at = next_at;
     held = next_held;

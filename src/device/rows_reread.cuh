@@ -12,10 +12,12 @@ template <nst_cell C> NST_DEVICE void nst_rows_reread(const nst_rows_params &p) 
   nst_dependency_wait();
   nst_dependents_start();
   const nst_row_pointers<C.op> at = nst_row_of<C>(p, row);
-  nst_stat<C.op> part = nst_stream_stat<C>(at, first, n, nst_make_policy<C.hint>(), p);
+  const nst_policy policy = nst_make_policy<C.hint>();
+  const float pivot = nst_stream_pivot<C>(at, n, policy, p);
+  nst_stat<C.op> part = nst_stream_stat<C>(at, first, n, pivot, policy, p);
   part = nst_tree_warps<C.op, C.threads / 32>(part, (float *)nst_smem());
-  const nst_scale scale = nst_stat_finish<C>(nst_tree_lanes<C.op, 32>(part), p);
-  if (nst_thread() == 0) nst_store_scale(p, row, scale);
+  const nst_scale scale = nst_stat_finish<C>(nst_tree_lanes<C.op, 32>(part), pivot, p);
+  if (nst_thread() == 0) nst_store_scale<C>(p, row, scale);
   nst_stream_write<C>(at, first, n, scale, p);
 }
 

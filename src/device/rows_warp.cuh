@@ -14,18 +14,19 @@ template <nst_cell C> NST_DEVICE void nst_rows_warp(const nst_rows_params &p) {
   const bool live = wanted < p.rows;
   const uint32_t row = live ? (uint32_t)wanted : p.rows - 1;
 
-  nst_wait_before_weights(p);
-  const nst_held_weights<C> weights = nst_hold_weights<C>(p, first, n);
+  nst_wait_before_parameters(p);
+  const nst_held_parameters<C> parameters = nst_hold_parameters<C>(p, first, n);
   nst_dependency_wait();
   nst_row_pointers<C.op> at = nst_row_of<C>(p, row);
   if (!live) at.residual_out = nullptr;
   const nst_held<C> held = nst_hold<C>(at, first, n, nst_make_policy<C.hint>());
   nst_dependents_start();
-  const nst_stat<C.op> part = nst_held_stat<C>(held, at, first, n, p);
-  const nst_scale scale = nst_stat_finish<C>(nst_tree_lanes<C.op, C.lanes>(part), p);
+  const float pivot = nst_held_pivot<C>(held, p);
+  const nst_stat<C.op> part = nst_held_stat<C>(held, at, first, n, pivot, p);
+  const nst_scale scale = nst_stat_finish<C>(nst_tree_lanes<C.op, C.lanes>(part), pivot, p);
   if (!live) return;
-  if (first == 0) nst_store_scale(p, row, scale);
-  nst_held_write<C>(held, weights, at, first, n, scale, p);
+  if (first == 0) nst_store_scale<C>(p, row, scale);
+  nst_held_write<C>(held, parameters, at, first, n, scale, p);
 }
 
 #endif

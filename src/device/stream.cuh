@@ -24,7 +24,7 @@ template <nst_cell C> NST_DEVICE uint32_t nst_stream_groups(uint32_t n) {
   return turns > C.vectors ? turns / C.vectors : 1;
 }
 
-/* One group of a row and its weights. */
+/* One group of a row's inputs. */
 template <nst_cell C, nst_hint HINT>
 NST_DEVICE nst_held<C> nst_stream_load(const nst_row_pointers<C.op> &at, uint32_t first, uint32_t group,
                                        uint32_t groups, uint32_t n, nst_policy policy) {
@@ -35,13 +35,22 @@ NST_DEVICE nst_held<C> nst_stream_load(const nst_row_pointers<C.op> &at, uint32_
   return held;
 }
 
+/* The row's pivot. */
+template <nst_cell C>
+NST_DEVICE float nst_stream_pivot(const nst_row_pointers<C.op> &at, uint32_t n, nst_policy policy,
+                                  const nst_rows_params &p) {
+  if constexpr (!nst_is_centred(C.op)) return 0.0f;
+  const nst_inputs<C.op> in = nst_load_inputs<C, C.hint>(at, nst_lane(), n, false, policy);
+  return nst_pivot_of<32>(nst_add_halves<C.types>(nst_sum_inputs<C>(in, p)), p);
+}
+
 /*
  * The statistic of a thread's part. Groups are visited in the order of their reversed bits: then each pair that the
  * tree merges is complete as early as can be, and the parts that wait for their partner are one a level, like the ones
  * in a binary counter.
  */
 template <nst_cell C>
-NST_DEVICE nst_stat<C.op> nst_stream_stat(const nst_row_pointers<C.op> &at, uint32_t first, uint32_t n,
+NST_DEVICE nst_stat<C.op> nst_stream_stat(const nst_row_pointers<C.op> &at, uint32_t first, uint32_t n, float pivot,
                                           nst_policy policy, const nst_rows_params &p) {
   constexpr uint32_t STEP = nst_held_step<C>(), PER = nst_per_vec(C.types);
   constexpr uint32_t TURNS = nst_ceil_pow2((nst_longest<C>() / PER + STEP) / STEP);
@@ -55,7 +64,9 @@ NST_DEVICE nst_stat<C.op> nst_stream_stat(const nst_row_pointers<C.op> &at, uint
     const nst_held<C> held = nst_stream_load<C, C.hint>(at, first, group, groups, n, policy);
     nst_stat<C.op> leaf[C.vectors];
 #pragma unroll
-    for (uint32_t i = 0; i < C.vectors; i++) leaf[i] = nst_stat_leaf<C>(nst_sum_inputs<C>(held.in[i], p));
+    for (uint32_t i = 0; i < C.vectors; i++)
+      leaf[i] = nst_stat_leaf<C>(nst_sum_inputs<C>(held.in[i], p), first + (group + i * groups) * STEP, n, false,
+                                 pivot);
     part = nst_tree_fold<C.op, C.vectors>(leaf);
     bool carry = true;
 #pragma unroll
@@ -88,17 +99,20 @@ NST_DEVICE void nst_stream_write(const nst_row_pointers<C.op> &at, uint32_t firs
   const uint32_t groups = nst_stream_groups<C>(n);
   const nst_policy policy = nst_make_policy<HINT>();
   for (uint32_t group = 0; group < groups; group++) {
-    const nst_held<C> held = nst_stream_load<C, HINT>(at, first, group, groups, n, policy);
-    nst_held_weights<C> weights;
+    nst_held<C> held = nst_stream_load<C, HINT>(at, first, group, groups, n, policy);
+    nst_held_parameters<C> parameters;
 #pragma unroll
-    for (uint32_t i = 0; i < C.vectors; i++)
-      weights.of[i] = nst_load_weights<C>(p, first + (group + i * groups) * nst_held_step<C>(), n, false);
+    for (uint32_t i = 0; i < C.vectors; i++) {
+      const uint32_t v = first + (group + i * groups) * nst_held_step<C>();
+      nst_load_conditioning<C>(&held.in[i], at, v, n, false);
+      parameters.of[i] = nst_load_parameters<C>(p, v, n, false);
+    }
 #pragma unroll
     for (uint32_t i = 0; i < C.vectors; i++) {
       const uint32_t v = first + (group + i * groups) * nst_held_step<C>();
       const nst_values<C.types> s = nst_sum_inputs<C>(held.in[i], p);
       nst_store_residual<C>(at, v, n, false, s);
-      nst_store_row<C>(at.y, v, n, false, nst_normalise<C>(s, weights.of[i], scale, p));
+      nst_store_row<C>(at.y, v, n, false, nst_normalise<C>(s, held.in[i], parameters.of[i], scale, p));
     }
   }
 }

@@ -77,6 +77,14 @@ NST_STATIC_ASSERT(sizeof(sizes) / sizeof(sizes[0]) == NST_BUCKET_COUNT, "buckets
 NST_STATIC_ASSERT(sizeof(data) / sizeof(data[0]) == NST_TYPES_COUNT, "types");
 NST_STATIC_ASSERT(sizeof(weight) / sizeof(weight[0]) == NST_TYPES_COUNT, "types");
 NST_STATIC_ASSERT(sizeof(capabilities) / sizeof(capabilities[0]) == NST_ARCH_COUNT, "archs");
+const int inputs[] = NST_OP_INPUTS;
+const int parameters[] = NST_OP_PARAMETERS;
+const int conditioning[] = NST_OP_CONDITIONING;
+const int statistic[] = NST_OP_STATISTIC;
+NST_STATIC_ASSERT(sizeof(inputs) / sizeof(inputs[0]) == NST_OP_COUNT, "inputs");
+NST_STATIC_ASSERT(sizeof(parameters) / sizeof(parameters[0]) == NST_OP_COUNT, "parameters");
+NST_STATIC_ASSERT(sizeof(conditioning) / sizeof(conditioning[0]) == NST_OP_COUNT, "conditioning");
+NST_STATIC_ASSERT(sizeof(statistic) / sizeof(statistic[0]) == NST_OP_COUNT, "statistic");
 
 /* The smallest bucket that holds n. */
 NST_STATIC_ASSERT(NST_BUCKET_OF(1) == NST_BUCKET_64, "1");

@@ -89,7 +89,9 @@ class BadSpec(unittest.TestCase):
         def change(axes: Any) -> None:
             axes["dtypes"][0]["bytes"] = 3
             axes["ops"][0]["name"] = "RMS"
-            axes["ops"][1]["fused_add"] = 1
+            axes["ops"][0]["statistic"] = "mean"
+            axes["ops"][0]["inputs"] = []
+            axes["ops"][1].update(inputs=["residual", "x"], parameters="weight", conditioning=["scale"])
             axes["types"][0]["data"] = "f8"
             axes["types"][1] = {"name": "bf16w32", "data": "bf16"}
             axes["buckets"] = [512, 500, "any", 772]
@@ -102,7 +104,12 @@ class BadSpec(unittest.TestCase):
         self.assert_problems([
             "axes.json: dtypes[0].bytes: is 3, expected 1, 2, 4 or 8.",
             'axes.json: ops[0].name: is "RMS", expected a name of a-z, 0-9 and _ that starts with a letter.',
-            "axes.json: ops[1].fused_add: is 1, expected true or false.",
+            'axes.json: ops[0].statistic: is "mean", expected one of squares, moments.',
+            'axes.json: ops[0].inputs: is [], expected ["x"] or ["x", "residual"].',
+            'axes.json: ops[1].inputs: is ["residual", "x"], expected ["x"] or ["x", "residual"].',
+            'axes.json: ops[1].parameters: is "weight", expected [] or ["weight"] or ["weight", "bias"].',
+            'axes.json: ops[1].conditioning: is ["scale"], expected [] or ["scale", "shift"] or '
+            '["scale", "shift", "gate"].',
             'axes.json: types[0].data: is "f8", expected one of bf16, f32.',
             'axes.json: types[1]: the key "weight" is missing.',
             'axes.json: strategies[0].name: is "wrap", expected one of warp, block, persist, reread, cluster, ring, '

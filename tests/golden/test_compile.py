@@ -73,6 +73,10 @@ class Tampered(unittest.TestCase):
         self.edit("choices.inc", r"^NST_CHOICE\( *0,", "NST_CHOICE(1,")
         self.assertIn("a choice is out of its place or order", compile_tables(self.generated))
 
+    def test_list_that_lacks_an_operation(self) -> None:
+        self.edit("axes.h", r"(#define NST_OP_CONDITIONING \{)0, ", r"\1")
+        self.assertIn("conditioning", compile_tables(self.generated))
+
     def test_public_enum_in_another_order(self) -> None:
         self.edit("axes.h", r"NST_STRATEGY_RING == 5", "NST_STRATEGY_RING == 6")
         self.assertIn("the public header and the tables differ in order", compile_tables(self.generated))

@@ -20,6 +20,13 @@ typedef enum nst_types {
 #define NST_TYPES_WEIGHT \
   {NST_DTYPE_BF16, NST_DTYPE_F32}
 
+/* Of each nst_op: tensors that are read row by row and summed (x, residual); that are one row for all (weight, bias);
+ * that have a row for each row or for some neighbours (scale, shift, gate); numbers of the reduced statistic. */
+#define NST_OP_INPUTS {1, 2}
+#define NST_OP_PARAMETERS {1, 1}
+#define NST_OP_CONDITIONING {0, 0}
+#define NST_OP_STATISTIC {1, 1}
+
 typedef enum nst_arch {
   NST_ARCH_SM_90 = 0,
   NST_ARCH_SM_100 = 1

@@ -8,13 +8,6 @@
 #include "rows_warp.cuh"
 
 extern "C" __global__ void __launch_bounds__(128, 1)
-nst_rms_norm_fwd_bf16w32_n512_warp_exact(const __grid_constant__ nst_rows_params p) {
-  nst_rows_warp<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_BF16W32, .access = NST_ACCESS_EXACT,
-                         .n = 512, .threads = 128, .lanes = 16, .vectors = 4, .cluster = 1, .slots = 0, .smem = 0,
-                         .hint = NST_HINT_NONE}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(128, 1)
 nst_rms_norm_fwd_bf16w32_n512_warp_unaligned(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_RMS_NORM_FWD, .types = NST_TYPES_BF16W32, .access = NST_ACCESS_UNALIGNED,
                          .n = 512, .threads = 128, .lanes = 16, .vectors = 4, .cluster = 1, .slots = 0, .smem = 0,
