@@ -1,4 +1,5 @@
 /* nst-run: one operation on NumPy files, on the card or the software device, compared with the double reference. */
+#include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <math.h>
@@ -11,6 +12,7 @@
 #include "half.h"
 #include "npy.h"
 #include "oracle.h"
+#include "rows.h"
 
 enum { EXIT_WRONG_RESULT = 1, EXIT_USAGE = 2, EXIT_DEVICE = 3 };
 
@@ -22,18 +24,25 @@ static const char usage[] =
     "\n"
     "Applies one normalisation to NumPy files (.npy: f16, f32, or bf16 as uint16) and prints what ran.\n"
     "\n"
-    "  OP                  rms_norm_fwd or fused_add_rms_norm_fwd\n"
+    "  OP                  rms_norm_fwd, fused_add_rms_norm_fwd, layer_norm_fwd, fused_add_layer_norm_fwd,\n"
+    "                      ada_layer_norm_fwd or ada_layer_norm_zero_fwd\n"
     "  --x FILE            input, [..., n]; all dimensions but the last are rows\n"
-    "  --residual FILE     second input of fused_add_rms_norm_fwd, of x's type and shape\n"
-    "  --weight FILE       [n], of x's type or f32; absent: 1\n"
-    "  --weight-offset W   added to the weight; default 0\n"
-    "  --eps E             added to the mean of squares; default 1e-6\n"
+    "  --residual FILE     second input of the fused_add operations, of x's type and shape\n"
+    "  --weight FILE       [n], of x's type or f32; absent: 1 (all but the ada operations)\n"
+    "  --weight-offset W   added to the weight; default 0 (rms_norm_fwd, fused_add_rms_norm_fwd)\n"
+    "  --bias FILE         [n], of the weight's type; absent: 0 (layer_norm_fwd, fused_add_layer_norm_fwd)\n"
+    "  --scale FILE        [..., n], of x's type; absent: 0 (the ada operations)\n"
+    "  --shift FILE        as the scale\n"
+    "  --gate FILE         as the scale; absent: 1 (ada_layer_norm_zero_fwd)\n"
+    "  --rows-per-cond C   rows of x that share a row of scale, shift and gate; default 1 (the ada operations)\n"
+    "  --eps E             added to the variance (or mean of squares); default 1e-5 (1e-6 for the rms operations)\n"
     "  --dtype TYPE        f16, bf16 or f32: what x must hold; needed for bf16, which NumPy files hold as uint16\n"
     "  --flags A,B         of round-residual, round-before-weight, dependent-launch, weight-ready\n"
     "  --device WHERE      card, soft (the software device), or auto: the card where there is one; default auto\n"
     "  -o, --y FILE        output, of x's type and shape\n"
-    "  --residual-out FILE x + residual (fused_add_rms_norm_fwd)\n"
-    "  --rstd FILE         1 / sqrt(mean of squares + eps) of each row, f32\n"
+    "  --residual-out FILE x + residual (the fused_add operations)\n"
+    "  --mean FILE         the mean of each row, f32 (all but the rms operations)\n"
+    "  --rstd FILE         1 / sqrt(variance, or mean of squares, + eps) of each row, f32\n"
     "  -h, --help          this text\n"
     "  --version           version and build id\n"
     "\n"
@@ -58,11 +67,27 @@ static int complain(int status, const char *format, ...) {
 
 struct command {
   nst_op op;
-  const char *x, *residual, *weight, *y, *residual_out, *rstd; /* files */
-  nst_dtype dtype;                                             /* 0: whatever x holds */
-  float eps, weight_offset;
+  const char *file[ROWS_TENSORS]; /* NULL: absent */
+  nst_dtype dtype;                /* 0: whatever x holds */
+  int64_t rows_per_cond;          /* 0: not given */
+  float eps, weight_offset;       /* NAN: not given */
   uint32_t flags;
   enum gpu_choice device;
+};
+
+/* The option that names a tensor's file. */
+static const char *const file_options[ROWS_TENSORS] = {
+    [ROWS_X] = "--x",
+    [ROWS_RESIDUAL] = "--residual",
+    [ROWS_WEIGHT] = "--weight",
+    [ROWS_BIAS] = "--bias",
+    [ROWS_SCALE] = "--scale",
+    [ROWS_SHIFT] = "--shift",
+    [ROWS_GATE] = "--gate",
+    [ROWS_Y] = "-o",
+    [ROWS_RESIDUAL_OUT] = "--residual-out",
+    [ROWS_MEAN] = "--mean",
+    [ROWS_RSTD] = "--rstd",
 };
 
 /* A word and what it stands for. */
@@ -70,9 +95,6 @@ struct word {
   const char *name;
   uint32_t value;
 };
-static const struct word op_words[] = {{"rms_norm_fwd", NST_OP_RMS_NORM_FWD},
-                                       {"fused_add_rms_norm_fwd", NST_OP_FUSED_ADD_RMS_NORM_FWD},
-                                       {NULL, 0}};
 static const struct word dtype_words[] = {
     {"f16", NST_DTYPE_F16}, {"bf16", NST_DTYPE_BF16}, {"f32", NST_DTYPE_F32}, {NULL, 0}};
 static const struct word device_words[] = {{"auto", GPU_AUTO}, {"card", GPU_CARD}, {"soft", GPU_SOFT}, {NULL, 0}};
@@ -90,7 +112,7 @@ static int find_word(const char *what, const struct word *words, const char *tex
       return 0;
     }
   }
-  char expected[128] = "";
+  char expected[256] = "";
   for (const struct word *w = words; w->name; w++) {
     size_t used = strlen(expected);
     snprintf(expected + used, sizeof expected - used, "%s%s", used ? ", " : "", w->name);
@@ -100,6 +122,15 @@ static int find_word(const char *what, const struct word *words, const char *tex
 
 static int parse_word(const char *what, const struct word *words, const char *text, uint32_t *value) {
   return find_word(what, words, text, strlen(text), value);
+}
+
+static int parse_op(const char *text, nst_op *op) {
+  struct word words[ROWS_OPS + 1] = {{NULL, 0}};
+  uint32_t value = 0;
+  for (uint32_t i = 0; i < ROWS_OPS; i++) words[i] = (struct word){op_name((nst_op)i), i};
+  int status = parse_word("the operation", words, text, &value);
+  *op = (nst_op)value;
+  return status;
 }
 
 static int parse_flags(const char *text, uint32_t *flags) {
@@ -122,38 +153,76 @@ static int parse_number(const char *what, const char *text, float *value) {
   return 0;
 }
 
-enum { OPTION_X = 256, OPTION_RESIDUAL, OPTION_WEIGHT, OPTION_OFFSET, OPTION_EPS, OPTION_DTYPE, OPTION_FLAGS,
-       OPTION_DEVICE, OPTION_RESIDUAL_OUT, OPTION_RSTD, OPTION_VERSION };
-static const struct option options[] = {{"x", required_argument, NULL, OPTION_X},
-                                        {"residual", required_argument, NULL, OPTION_RESIDUAL},
-                                        {"weight", required_argument, NULL, OPTION_WEIGHT},
+static int parse_rows_per_cond(const char *text, int64_t *value) {
+  char *end;
+  errno = 0;
+  const long long number = strtoll(text, &end, 10);
+  *value = number;
+  if (end == text || *end || errno || number < 1 || number > INT32_MAX)
+    return complain(EXIT_USAGE, "--rows-per-cond is '%s'; expected a whole number from 1 to %d.", text, INT32_MAX);
+  return 0;
+}
+
+/* From OPTION_FILE on: the file of a tensor. */
+enum { OPTION_OFFSET = 256, OPTION_PER_COND, OPTION_EPS, OPTION_DTYPE, OPTION_FLAGS, OPTION_DEVICE, OPTION_VERSION,
+       OPTION_FILE };
+static const struct option options[] = {{"x", required_argument, NULL, OPTION_FILE + ROWS_X},
+                                        {"residual", required_argument, NULL, OPTION_FILE + ROWS_RESIDUAL},
+                                        {"weight", required_argument, NULL, OPTION_FILE + ROWS_WEIGHT},
+                                        {"bias", required_argument, NULL, OPTION_FILE + ROWS_BIAS},
+                                        {"scale", required_argument, NULL, OPTION_FILE + ROWS_SCALE},
+                                        {"shift", required_argument, NULL, OPTION_FILE + ROWS_SHIFT},
+                                        {"gate", required_argument, NULL, OPTION_FILE + ROWS_GATE},
+                                        {"y", required_argument, NULL, OPTION_FILE + ROWS_Y},
+                                        {"residual-out", required_argument, NULL, OPTION_FILE + ROWS_RESIDUAL_OUT},
+                                        {"mean", required_argument, NULL, OPTION_FILE + ROWS_MEAN},
+                                        {"rstd", required_argument, NULL, OPTION_FILE + ROWS_RSTD},
                                         {"weight-offset", required_argument, NULL, OPTION_OFFSET},
+                                        {"rows-per-cond", required_argument, NULL, OPTION_PER_COND},
                                         {"eps", required_argument, NULL, OPTION_EPS},
                                         {"dtype", required_argument, NULL, OPTION_DTYPE},
                                         {"flags", required_argument, NULL, OPTION_FLAGS},
                                         {"device", required_argument, NULL, OPTION_DEVICE},
-                                        {"y", required_argument, NULL, 'o'},
-                                        {"residual-out", required_argument, NULL, OPTION_RESIDUAL_OUT},
-                                        {"rstd", required_argument, NULL, OPTION_RSTD},
                                         {"help", no_argument, NULL, 'h'},
                                         {"version", no_argument, NULL, OPTION_VERSION},
                                         {NULL, 0, NULL, 0}};
+
+/* Whether the operation has what the options name; fills in what was not given. */
+static int finish_command(struct command *c) {
+  const char *op = op_name(c->op);
+  for (int i = 0; i < ROWS_TENSORS; i++) {
+    const enum rows_tensor tensor = (enum rows_tensor)i;
+    if (c->file[i] && !op_has(c->op, tensor))
+      return complain(EXIT_USAGE, "%s is given; %s has no %s.", file_options[i], op, rows_tensor_name(tensor));
+    if (!c->file[i] && op_needs(c->op, tensor))
+      return complain(EXIT_USAGE, "%s is missing; expected the file to %s %s.", file_options[i],
+                      i < ROWS_INPUTS ? "read" : "write", rows_tensor_name(tensor));
+  }
+  if (!isnan(c->weight_offset) && (!op_has(c->op, ROWS_WEIGHT) || op_has(c->op, ROWS_MEAN)))
+    return complain(EXIT_USAGE, "--weight-offset is given; %s has no weight_offset.", op);
+  if (c->rows_per_cond && !op_has(c->op, ROWS_SCALE))
+    return complain(EXIT_USAGE, "--rows-per-cond is given; %s has no rows_per_cond.", op);
+  if (isnan(c->weight_offset)) c->weight_offset = 0;
+  if (isnan(c->eps)) c->eps = op_eps(c->op);
+  if (!c->rows_per_cond) c->rows_per_cond = 1;
+  return 0;
+}
 
 /* Returns 0 to go on, or an exit status; *done is set when help or the version was asked for. */
 static int parse_command(int argc, char **argv, struct command *c, int *done) {
   uint32_t value = 0;
   int status = 0;
-  *c = (struct command){.eps = 1e-6f, .device = GPU_AUTO};
+  *c = (struct command){.eps = NAN, .weight_offset = NAN, .device = GPU_AUTO};
   for (int option; !status && (option = getopt_long(argc, argv, "o:h", options, NULL)) != -1;) {
+    if (option == 'o') option = OPTION_FILE + ROWS_Y;
+    if (option >= OPTION_FILE) {
+      c->file[option - OPTION_FILE] = optarg;
+      continue;
+    }
     switch (option) {
-      case OPTION_X: c->x = optarg; break;
-      case OPTION_RESIDUAL: c->residual = optarg; break;
-      case OPTION_WEIGHT: c->weight = optarg; break;
-      case OPTION_RESIDUAL_OUT: c->residual_out = optarg; break;
-      case OPTION_RSTD: c->rstd = optarg; break;
-      case 'o': c->y = optarg; break;
       case OPTION_EPS: status = parse_number("--eps", optarg, &c->eps); break;
       case OPTION_OFFSET: status = parse_number("--weight-offset", optarg, &c->weight_offset); break;
+      case OPTION_PER_COND: status = parse_rows_per_cond(optarg, &c->rows_per_cond); break;
       case OPTION_FLAGS: status = parse_flags(optarg, &c->flags); break;
       case OPTION_DTYPE:
         status = parse_word("--dtype", dtype_words, optarg, &value);
@@ -178,26 +247,16 @@ static int parse_command(int argc, char **argv, struct command *c, int *done) {
   if (status) return status;
   if (optind + 1 != argc)
     return complain(EXIT_USAGE, "expected one operation, got %d; see nst-run --help.", argc - optind);
-  if ((status = parse_word("the operation", op_words, argv[optind], &value))) return status;
-  c->op = (nst_op)value;
-  if (!c->x) return complain(EXIT_USAGE, "--x is missing; expected the file to read x from.");
-  if (!c->y) return complain(EXIT_USAGE, "-o is missing; expected the file to write y to.");
-  if (c->op == NST_OP_FUSED_ADD_RMS_NORM_FWD && !c->residual)
-    return complain(EXIT_USAGE, "--residual is missing; fused_add_rms_norm_fwd adds it to x.");
-  if (c->op == NST_OP_RMS_NORM_FWD && (c->residual || c->residual_out))
-    return complain(EXIT_USAGE, "%s is given; rms_norm_fwd has no residual.",
-                    c->residual ? "--residual" : "--residual-out");
-  return 0;
+  status = parse_op(argv[optind], &c->op);
+  return status ? status : finish_command(c);
 }
 
 /* ---- The files --------------------------------------------------------------------------------------------------- */
 
-/* Everything of one call, on the host and on the device. An absent tensor has no data and a NULL pointer. */
+/* Everything of one call, on the host and, in rows.tensor, on the device. An absent tensor has no data. */
 struct call {
-  struct npy x, residual, weight, y, residual_out, rstd;
-  void *dx, *dresidual, *dweight, *dy, *dresidual_out, *drstd;
-  nst_dtype dtype, weight_dtype;
-  int64_t rows, n;
+  struct npy array[ROWS_TENSORS];
+  struct rows_call rows;
 };
 
 static nst_dtype dtype_of(const struct npy *array) {
@@ -217,49 +276,71 @@ static int same_shape(const struct npy *a, const struct npy *b) {
   return a->dimensions == b->dimensions && memcmp(a->shape, b->shape, sizeof(int64_t) * (size_t)a->dimensions) == 0;
 }
 
-static int read_x(const struct command *c, struct call *call, char *why, size_t why_size) {
-  if (npy_read(c->x, &call->x, why, why_size)) return complain(EXIT_USAGE, "--x: %s.", why);
-  const struct npy *x = &call->x;
-  call->dtype = dtype_of(x);
+static int read_x(const struct command *c, struct call *call) {
+  const char *path = c->file[ROWS_X];
+  const struct npy *x = &call->array[ROWS_X];
+  const nst_dtype dtype = dtype_of(x);
   if (x->type == NPY_U16 && c->dtype != NST_DTYPE_BF16)
-    return complain(EXIT_USAGE, "--x: %s holds uint16; expected f16 or f32, or --dtype bf16.", c->x);
-  if (c->dtype && c->dtype != call->dtype)
-    return complain(EXIT_USAGE, "--x: %s holds %s; expected %s because of --dtype %s.", c->x, npy_type_name(x->type),
+    return complain(EXIT_USAGE, "--x: %s holds uint16; expected f16 or f32, or --dtype bf16.", path);
+  if (c->dtype && c->dtype != dtype)
+    return complain(EXIT_USAGE, "--x: %s holds %s; expected %s because of --dtype %s.", path, npy_type_name(x->type),
                     c->dtype == NST_DTYPE_BF16 ? "uint16" : half_name(c->dtype), half_name(c->dtype));
-  call->n = x->dimensions ? x->shape[x->dimensions - 1] : 0;
+  const int64_t n = x->dimensions ? x->shape[x->dimensions - 1] : 0;
   char shape[512];
-  if (call->n < 1)
-    return complain(EXIT_USAGE, "--x: %s has the shape %s; expected rows of at least one element.", c->x,
+  if (n < 1)
+    return complain(EXIT_USAGE, "--x: %s has the shape %s; expected rows of at least one element.", path,
                     shape_text(x, shape, sizeof shape));
-  call->rows = (int64_t)x->count / call->n;
+  call->rows = (struct rows_call){.op = c->op,
+                                  .dtype = dtype,
+                                  .rows = (int64_t)x->count / n,
+                                  .n = n,
+                                  .rows_per_cond = c->rows_per_cond,
+                                  .eps = c->eps,
+                                  .weight_offset = c->weight_offset,
+                                  .flags = c->flags};
   return 0;
 }
 
-static int read_residual(const struct command *c, struct call *call, char *why, size_t why_size) {
-  struct npy *residual = &call->residual;
-  if (npy_read(c->residual, residual, why, why_size)) return complain(EXIT_USAGE, "--residual: %s.", why);
-  if (residual->type != call->x.type)
-    return complain(EXIT_USAGE, "--residual: %s holds %s; expected %s as in x.", c->residual,
-                    npy_type_name(residual->type), npy_type_name(call->x.type));
-  char shape[512], expected[512];
-  if (!same_shape(residual, &call->x))
-    return complain(EXIT_USAGE, "--residual: %s has the shape %s; expected %s as x.", c->residual,
-                    shape_text(residual, shape, sizeof shape), shape_text(&call->x, expected, sizeof expected));
+/* Whether an input has the type that it must have beside those read before it. */
+static int check_type(const struct command *c, struct call *call, enum rows_tensor tensor) {
+  const struct npy *array = &call->array[tensor], *x = &call->array[ROWS_X];
+  const char *option = file_options[tensor], *path = c->file[tensor], *holds = npy_type_name(array->type);
+  if (rows_tensor_shape(tensor) != SHAPE_ROW) {
+    if (array->type == x->type) return 0;
+    return complain(EXIT_USAGE, "%s: %s holds %s; expected %s as in x.", option, path, holds, npy_type_name(x->type));
+  }
+  if (array->type != x->type && array->type != NPY_F32)
+    return complain(EXIT_USAGE, "%s: %s holds %s; expected %s as in x, or f32.", option, path, holds,
+                    npy_type_name(x->type));
+  if (call->rows.weight_dtype && call->rows.weight_dtype != dtype_of(array))
+    return complain(EXIT_USAGE, "%s: %s holds %s; expected %s as in the weight.", option, path, holds,
+                    npy_type_name(call->array[ROWS_WEIGHT].type));
+  call->rows.weight_dtype = dtype_of(array);
   return 0;
 }
 
-static int read_weight(const struct command *c, struct call *call, char *why, size_t why_size) {
-  struct npy *weight = &call->weight;
-  if (npy_read(c->weight, weight, why, why_size)) return complain(EXIT_USAGE, "--weight: %s.", why);
-  if (weight->type != call->x.type && weight->type != NPY_F32)
-    return complain(EXIT_USAGE, "--weight: %s holds %s; expected %s as in x, or f32.", c->weight,
-                    npy_type_name(weight->type), npy_type_name(call->x.type));
-  char shape[512];
-  if (weight->dimensions != 1 || weight->shape[0] != call->n)
-    return complain(EXIT_USAGE, "--weight: %s has the shape %s; expected [%" PRId64 "] as the rows of x.", c->weight,
-                    shape_text(weight, shape, sizeof shape), call->n);
-  call->weight_dtype = dtype_of(weight);
-  return 0;
+static int check_shape(const struct command *c, const struct call *call, enum rows_tensor tensor) {
+  const struct npy *array = &call->array[tensor], *x = &call->array[ROWS_X];
+  const int64_t n = call->rows.n, conditions = rows_of_cond(call->rows.rows, call->rows.rows_per_cond);
+  const int64_t last = array->dimensions ? array->shape[array->dimensions - 1] : 0;
+  char shape[512], expected[600] = "";
+  switch (rows_tensor_shape(tensor)) {
+    case SHAPE_ROW:
+      if (array->dimensions != 1 || last != n)
+        snprintf(expected, sizeof expected, "[%" PRId64 "] as the rows of x", n);
+      break;
+    case SHAPE_COND:
+      if (last != n || (int64_t)array->count / n != conditions)
+        snprintf(expected, sizeof expected,
+                 "[..., %" PRId64 "] with %" PRId64 " rows in all, one for each %" PRId64 " of x", n, conditions,
+                 call->rows.rows_per_cond);
+      break;
+    default:
+      if (!same_shape(array, x)) snprintf(expected, sizeof expected, "%s as x", shape_text(x, shape, sizeof shape));
+  }
+  if (!expected[0]) return 0;
+  return complain(EXIT_USAGE, "%s: %s has the shape %s; expected %s.", file_options[tensor], c->file[tensor],
+                  shape_text(array, shape, sizeof shape), expected);
 }
 
 /* Makes room for an output of the type and shape of `like`. */
@@ -271,94 +352,74 @@ static int make_output(struct npy *out, const struct npy *like) {
 
 static int read_files(const struct command *c, struct call *call) {
   char why[NPY_PATH_SIZE + 512];
-  int status = read_x(c, call, why, sizeof why);
-  if (!status && c->residual) status = read_residual(c, call, why, sizeof why);
-  if (!status && c->weight) status = read_weight(c, call, why, sizeof why);
-  if (!status) status = make_output(&call->y, &call->x);
-  if (!status && c->residual_out) status = make_output(&call->residual_out, &call->x);
-  if (!status && c->rstd) {
-    struct npy like = {.type = NPY_F32, .dimensions = call->x.dimensions - 1, .count = (size_t)call->rows};
-    memcpy(like.shape, call->x.shape, sizeof like.shape);
-    status = make_output(&call->rstd, &like);
+  int status = 0;
+  for (int i = 0; i < ROWS_INPUTS && !status; i++) {
+    const enum rows_tensor tensor = (enum rows_tensor)i;
+    if (!c->file[i]) continue;
+    if (npy_read(c->file[i], &call->array[i], why, sizeof why))
+      return complain(EXIT_USAGE, "%s: %s.", file_options[i], why);
+    if (i == ROWS_X)
+      status = read_x(c, call);
+    else if (!(status = check_type(c, call, tensor)))
+      status = check_shape(c, call, tensor);
   }
+  const struct npy *x = &call->array[ROWS_X];
+  struct npy column = {.type = NPY_F32, .dimensions = x->dimensions - 1, .count = (size_t)call->rows.rows};
+  memcpy(column.shape, x->shape, sizeof column.shape);
+  for (int i = ROWS_INPUTS; i < ROWS_TENSORS && !status; i++)
+    if (c->file[i])
+      status = make_output(&call->array[i], rows_tensor_shape((enum rows_tensor)i) == SHAPE_COLUMN ? &column : x);
   return status;
 }
 
 /* Writes all outputs, or none. */
 static int write_files(const struct command *c, const struct call *call) {
-  const struct {
-    const char *option, *path;
-    const struct npy *array;
-  } files[] = {{"-o", c->y, &call->y},
-               {"--residual-out", c->residual_out, &call->residual_out},
-               {"--rstd", c->rstd, &call->rstd}};
-  enum { COUNT = sizeof files / sizeof files[0] };
-  static char staged[COUNT][NPY_PATH_SIZE];
+  static char staged[ROWS_TENSORS][NPY_PATH_SIZE];
   char why[NPY_PATH_SIZE + 512];
   int status = 0;
-  for (int i = 0; i < COUNT && !status; i++)
-    if (files[i].path && npy_stage(files[i].path, files[i].array, staged[i], why, sizeof why))
-      status = complain(EXIT_USAGE, "%s: %s.", files[i].option, why);
-  for (int i = 0; i < COUNT && !status; i++)
-    if (files[i].path && npy_commit(files[i].path, staged[i], why, sizeof why))
-      status = complain(EXIT_USAGE, "%s: %s.", files[i].option, why);
-  for (int i = 0; i < COUNT; i++) npy_discard(staged[i]);
+  for (int i = ROWS_INPUTS; i < ROWS_TENSORS && !status; i++)
+    if (c->file[i] && npy_stage(c->file[i], &call->array[i], staged[i], why, sizeof why))
+      status = complain(EXIT_USAGE, "%s: %s.", file_options[i], why);
+  for (int i = ROWS_INPUTS; i < ROWS_TENSORS && !status; i++)
+    if (c->file[i] && npy_commit(c->file[i], staged[i], why, sizeof why))
+      status = complain(EXIT_USAGE, "%s: %s.", file_options[i], why);
+  for (int i = ROWS_INPUTS; i < ROWS_TENSORS; i++) npy_discard(staged[i]);
   return status;
 }
 
 /* ---- The call ---------------------------------------------------------------------------------------------------- */
 
-/* The args struct of the operation, on device pointers. */
-union args {
-  nst_rms_norm_fwd_args rms;
-  nst_fused_add_rms_norm_fwd_args fused;
-};
-
-static union args make_args(const struct command *c, const struct call *call) {
-  union args args;
-  if (c->op == NST_OP_RMS_NORM_FWD) {
-    args.rms = (nst_rms_norm_fwd_args)NST_RMS_NORM_FWD_ARGS_INIT;
-    args.rms.dtype = call->dtype, args.rms.weight_dtype = call->weight_dtype;
-    args.rms.rows = call->rows, args.rms.n = call->n;
-    args.rms.x = call->dx, args.rms.weight = call->dweight, args.rms.y = call->dy, args.rms.rstd = call->drstd;
-    args.rms.eps = c->eps, args.rms.weight_offset = c->weight_offset, args.rms.flags = c->flags;
-  } else {
-    args.fused = (nst_fused_add_rms_norm_fwd_args)NST_FUSED_ADD_RMS_NORM_FWD_ARGS_INIT;
-    args.fused.dtype = call->dtype, args.fused.weight_dtype = call->weight_dtype;
-    args.fused.rows = call->rows, args.fused.n = call->n;
-    args.fused.x = call->dx, args.fused.residual = call->dresidual, args.fused.weight = call->dweight;
-    args.fused.y = call->dy, args.fused.residual_out = call->dresidual_out, args.fused.rstd = call->drstd;
-    args.fused.eps = c->eps, args.fused.weight_offset = c->weight_offset, args.fused.flags = c->flags;
+/* Device memory for each array; the inputs' data are copied there. */
+static int place(struct gpu *g, struct call *call) {
+  for (int i = 0; i < ROWS_TENSORS; i++) {
+    const struct npy *array = &call->array[i];
+    const size_t bytes = array->count * npy_type_size(array->type);
+    if (!array->data) continue;
+    void *pointer = call->rows.tensor[i] = gpu_alloc(g, bytes);
+    if (!pointer) return complain(EXIT_DEVICE, "there is no room on the device for %zu bytes.", bytes);
+    const int error = i < ROWS_INPUTS ? gpu_upload(g, pointer, array->data, bytes) : 0;
+    if (error) return complain(EXIT_DEVICE, "copying to the device failed with error %d.", error);
   }
-  return args;
+  return 0;
 }
 
-static nst_status launch(struct gpu *g, nst_op op, const union args *args) {
-  return op == NST_OP_RMS_NORM_FWD ? nst_rms_norm_fwd(g->library, &args->rms, g->stream)
-                                   : nst_fused_add_rms_norm_fwd(g->library, &args->fused, g->stream);
-}
-
-/* Device memory for an array; an input's data are copied there. */
-static int place(struct gpu *g, const struct npy *array, int is_input, void **pointer) {
-  if (!array->data) return 0;
-  size_t bytes = array->count * npy_type_size(array->type);
-  *pointer = gpu_alloc(g, bytes);
-  if (!*pointer) return complain(EXIT_DEVICE, "there is no room on the device for %zu bytes.", bytes);
-  int error = is_input ? gpu_upload(g, *pointer, array->data, bytes) : 0;
-  return error ? complain(EXIT_DEVICE, "copying to the device failed with error %d.", error) : 0;
-}
-
-static int fetch(struct gpu *g, struct npy *array, const void *pointer) {
-  if (!array->data) return 0;
-  int error = gpu_download(g, array->data, pointer, array->count * npy_type_size(array->type));
-  return error ? complain(EXIT_DEVICE, "copying from the device failed with error %d.", error) : 0;
+/* The outputs' data. */
+static int fetch(struct gpu *g, struct call *call) {
+  for (int i = ROWS_INPUTS; i < ROWS_TENSORS; i++) {
+    const struct npy *array = &call->array[i];
+    if (!array->data) continue;
+    const size_t bytes = array->count * npy_type_size(array->type);
+    const int error = gpu_download(g, array->data, call->rows.tensor[i], bytes);
+    if (error) return complain(EXIT_DEVICE, "copying from the device failed with error %d.", error);
+  }
+  return 0;
 }
 
 static void free_call(struct gpu *g, struct call *call) {
-  struct npy *const arrays[] = {&call->x, &call->residual, &call->weight, &call->y, &call->residual_out, &call->rstd};
-  for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++) npy_free(arrays[i]);
-  void *const pointers[] = {call->dx, call->dresidual, call->dweight, call->dy, call->dresidual_out, call->drstd};
-  for (size_t i = 0; i < sizeof pointers / sizeof pointers[0]; i++) gpu_free(g, pointers[i]);
+  for (int i = 0; i < ROWS_TENSORS; i++) {
+    npy_free(&call->array[i]);
+    gpu_free(g, call->rows.tensor[i]);
+  }
 }
 
 /* ---- Time on the card -------------------------------------------------------------------------------------------- */
@@ -397,14 +458,14 @@ static int find_timer(const struct gpu *g, struct timer *t) {
 
 /* The time of one launch in microseconds, or a negative number where it can't be taken. The launches are recorded into
  * a graph, since launched one by one a short kernel would wait for the host; of several replays the fastest counts. */
-static double time_launch(struct gpu *g, nst_op op, const union args *args) {
+static double time_launch(struct gpu *g, nst_op op, const union rows_args *args) {
   struct timer t;
   void *graph = NULL, *executable = NULL, *start = NULL, *end = NULL;
   double best = -1;
   const int thread_local_mode = 1;
   if (find_timer(g, &t) || t.StreamBeginCapture(g->stream, thread_local_mode)) return best;
   int failed = 0;
-  for (int i = 0; i < GRAPH_LAUNCHES && !failed; i++) failed = launch(g, op, args) != NST_OK;
+  for (int i = 0; i < GRAPH_LAUNCHES && !failed; i++) failed = rows_launch(g->library, op, args, g->stream) != NST_OK;
   failed |= t.StreamEndCapture(g->stream, &graph) != 0;
   failed = failed || t.GraphInstantiate(&executable, graph, 0) || t.EventCreate(&start, 0) || t.EventCreate(&end, 0);
   for (int i = 0; i <= GRAPH_RUNS && !failed; i++) {
@@ -436,37 +497,46 @@ static void print_launch(const struct gpu *g, const nst_launch_info *info) {
 
 /* The first values of the first and the last row. */
 static void print_values(const struct call *call) {
+  const struct npy *y = &call->array[ROWS_Y];
+  const int64_t n = call->rows.n, last = call->rows.rows - 1;
   char shape[512];
-  printf("y         %s %s\n", half_name(call->dtype), shape_text(&call->y, shape, sizeof shape));
-  const int64_t last = call->rows - 1;
+  printf("y         %s %s\n", half_name(call->rows.dtype), shape_text(y, shape, sizeof shape));
   for (int64_t row = 0; row <= last; row += last ? last : 1) {
     printf("  row %-4" PRId64, row);
-    for (int64_t i = 0; i < call->n && i < 6; i++)
-      printf(" %10.5g", half_load(call->dtype, call->y.data, row * call->n + i));
-    printf("%s\n", call->n > 6 ? " ..." : "");
+    for (int64_t i = 0; i < n && i < 6; i++) printf(" %10.5g", half_load(call->rows.dtype, y->data, row * n + i));
+    printf("%s\n", n > 6 ? " ..." : "");
   }
 }
 
-static struct oracle_tensor as_oracle(const struct npy *array, nst_dtype dtype, int64_t stride) {
-  return (struct oracle_tensor){.data = array->data, .dtype = dtype, .stride = stride};
+static struct oracle_tensor as_oracle(const struct call *call, enum rows_tensor tensor) {
+  const struct npy *array = &call->array[tensor];
+  return (struct oracle_tensor){.data = array->data, .dtype = dtype_of(array), .stride = call->rows.n};
 }
 
 /* Compares with the reference and prints the outcome; returns the exit status. */
-static int check(const struct command *c, const struct call *call) {
-  const struct oracle_rms in = {.n = call->n,
-                                .x = as_oracle(&call->x, call->dtype, call->n),
-                                .residual = as_oracle(&call->residual, call->dtype, call->n),
-                                .weight = as_oracle(&call->weight, call->weight_dtype, 0),
-                                .eps = c->eps,
-                                .weight_offset = c->weight_offset,
-                                .flags = c->flags};
-  const struct oracle_rms_result result = {.y = as_oracle(&call->y, call->dtype, call->n),
-                                           .residual_out = as_oracle(&call->residual_out, call->dtype, call->n),
-                                           .rstd = call->rstd.data};
+static int check(const struct call *call) {
+  const struct rows_call *rows = &call->rows;
+  const struct oracle_rows in = {.op = rows->op,
+                                 .n = rows->n,
+                                 .x = as_oracle(call, ROWS_X),
+                                 .residual = as_oracle(call, ROWS_RESIDUAL),
+                                 .weight = as_oracle(call, ROWS_WEIGHT),
+                                 .bias = as_oracle(call, ROWS_BIAS),
+                                 .scale = as_oracle(call, ROWS_SCALE),
+                                 .shift = as_oracle(call, ROWS_SHIFT),
+                                 .gate = as_oracle(call, ROWS_GATE),
+                                 .rows_per_cond = rows->rows_per_cond,
+                                 .eps = rows->eps,
+                                 .weight_offset = rows->weight_offset,
+                                 .flags = rows->flags};
+  const struct oracle_result result = {.y = as_oracle(call, ROWS_Y),
+                                       .residual_out = as_oracle(call, ROWS_RESIDUAL_OUT),
+                                       .mean = call->array[ROWS_MEAN].data,
+                                       .rstd = call->array[ROWS_RSTD].data};
   struct oracle_report report = ORACLE_REPORT_INIT;
-  for (int64_t row = 0; row < call->rows; row++) oracle_rms_compare(&in, &result, row, &report);
+  for (int64_t row = 0; row < rows->rows; row++) oracle_compare(&in, &result, row, &report);
   printf("accuracy  at most %.3f ulp of %s from the result in double precision\n", report.y_ulps,
-         half_name(call->dtype));
+         half_name(rows->dtype));
   if (!report.wrong) return 0;
   return complain(EXIT_WRONG_RESULT,
                   "%" PRId64 " of %" PRId64 " numbers are wrong; the first is %s[%" PRId64 ", %" PRId64
@@ -478,14 +548,9 @@ static int check(const struct command *c, const struct call *call) {
 /* ---- Together ---------------------------------------------------------------------------------------------------- */
 
 static int run_on(struct gpu *g, const struct command *c, struct call *call) {
-  int status = 0;
-  if ((status = place(g, &call->x, 1, &call->dx)) || (status = place(g, &call->residual, 1, &call->dresidual)) ||
-      (status = place(g, &call->weight, 1, &call->dweight)) || (status = place(g, &call->y, 0, &call->dy)) ||
-      (status = place(g, &call->residual_out, 0, &call->dresidual_out)) ||
-      (status = place(g, &call->rstd, 0, &call->drstd)))
-    return status;
-
-  const union args args = make_args(c, call);
+  int status = place(g, call);
+  if (status) return status;
+  const union rows_args args = rows_args_of(&call->rows);
   nst_device_facts facts = NST_DEVICE_FACTS_INIT;
   nst_launch_info info = NST_LAUNCH_INFO_INIT;
   if (nst_device(g->library, &facts) != NST_OK || nst_explain(c->op, &args, &facts, &info) != NST_OK)
@@ -494,12 +559,10 @@ static int run_on(struct gpu *g, const struct command *c, struct call *call) {
     printf("launch    nothing: x has no rows\n");
     return write_files(c, call);
   }
-  if (launch(g, c->op, &args) != NST_OK) return complain(EXIT_DEVICE, "%s", nst_last_error());
+  if (rows_launch(g->library, c->op, &args, g->stream) != NST_OK) return complain(EXIT_DEVICE, "%s", nst_last_error());
   int error = gpu_sync(g);
   if (error) return complain(EXIT_DEVICE, "the kernel failed with the driver's error %d.", error);
-  if ((status = fetch(g, &call->y, call->dy)) || (status = fetch(g, &call->residual_out, call->dresidual_out)) ||
-      (status = fetch(g, &call->rstd, call->drstd)))
-    return status;
+  if ((status = fetch(g, call))) return status;
 
   print_launch(g, &info);
   if (g->is_card) {
@@ -510,7 +573,7 @@ static int run_on(struct gpu *g, const struct command *c, struct call *call) {
   }
   print_values(call);
   if ((status = write_files(c, call))) return status;
-  return check(c, call);
+  return check(call);
 }
 
 int main(int argc, char **argv) {

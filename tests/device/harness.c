@@ -35,59 +35,37 @@ uint64_t scramble(uint64_t x) { /* splitmix64 */
   return x ^ x >> 31;
 }
 
-/* ---- Names ---------------------------------------------------------------------------------------------------- */
-
-const char *op_name(nst_op op) {
-  static const char *const names[] = {"rms_norm_fwd", "fused_add_rms_norm_fwd"};
-  return (size_t)op < sizeof names / sizeof *names ? names[op] : "?";
-}
-
-const char *types_name(nst_dtype dtype, nst_dtype weight_dtype) {
-  if (dtype == weight_dtype) return half_name(dtype);
-  return dtype == NST_DTYPE_F16 ? "f16w32" : "bf16w32";
-}
-
-const char *strategy_name(nst_strategy strategy) {
-  static const char *const names[] = {"warp", "block", "persist", "reread", "cluster", "ring", "loop"};
-  return (size_t)strategy < sizeof names / sizeof *names ? names[strategy] : "?";
-}
-
-const char *access_name(nst_access access) {
-  static const char *const names[] = {"exact", "masked", "unaligned"};
-  return (size_t)access < sizeof names / sizeof *names ? names[access] : "?";
-}
-
-static const char *const tensor_names[TENSORS] = {"x", "residual", "weight", "y", "residual_out", "rstd"};
-
-static int is_output(int which) { return which == Y || which == RESIDUAL_OUT || which == RSTD; }
+static int is_output(int which) { return which >= ROWS_INPUTS; }
 
 /* ---- Calls ---------------------------------------------------------------------------------------------------- */
 
 struct call call_of(nst_op op, nst_dtype dtype, nst_dtype weight_dtype, int64_t rows, int64_t n) {
-  struct call call = {.op = op, .dtype = dtype, .weight_dtype = weight_dtype, .rows = rows, .n = n, .eps = 1e-6f};
-  for (int t = 0; t < TENSORS; t++) call.at[t].kind = OWN;
-  if (op != NST_OP_FUSED_ADD_RMS_NORM_FWD) call.at[RESIDUAL].kind = call.at[RESIDUAL_OUT].kind = ABSENT;
+  struct call call = {
+      .op = op, .dtype = dtype, .weight_dtype = weight_dtype, .rows = rows, .n = n, .rows_per_cond = 1,
+      .eps = op_eps(op)};
+  for (int t = 0; t < ROWS_TENSORS; t++) call.at[t].kind = op_has(op, (enum rows_tensor)t) ? OWN : ABSENT;
   return call;
 }
 
 void call_describe(const struct call *call, char *text, size_t size) {
-  static const char *const fills[FILLS] = {"normal", "wide", "large", "tiny", "constant", "outlier", "zero"};
+  static const char *const fills[FILLS] = {"normal", "wide", "large", "tiny", "constant", "outlier", "far", "zero"};
   size_t used = (size_t)snprintf(text, size, "%s %s, %lld x %lld, %s values", op_name(call->op),
                                  types_name(call->dtype, call->weight_dtype), (long long)call->rows,
                                  (long long)call->n, fills[call->fill]);
-  for (int t = 0; t < TENSORS && used < size; t++) {
+  for (int t = 0; t < ROWS_TENSORS && used < size; t++) {
     const struct place *const at = &call->at[t];
-    const int expected = call->op == NST_OP_FUSED_ADD_RMS_NORM_FWD || (t != RESIDUAL && t != RESIDUAL_OUT);
     char how[64] = "";
-    if (at->kind == ABSENT && expected) snprintf(how, sizeof how, " absent");
+    if (at->kind == ABSENT && op_has(call->op, (enum rows_tensor)t)) snprintf(how, sizeof how, " absent");
     if (at->kind == AS_X) snprintf(how, sizeof how, " = x");
     if (at->kind == AS_RESIDUAL) snprintf(how, sizeof how, " = residual");
     if (at->kind == OWN && at->stride)
       snprintf(how, sizeof how, " + %lld stride %lld", (long long)at->offset, (long long)at->stride);
     else if (at->kind == OWN && at->offset)
       snprintf(how, sizeof how, " + %lld", (long long)at->offset);
-    if (*how) used += (size_t)snprintf(text + used, size - used, ", %s%s", tensor_names[t], how);
+    if (*how) used += (size_t)snprintf(text + used, size - used, ", %s%s", rows_tensor_name((enum rows_tensor)t), how);
   }
+  if (used < size && call->rows_per_cond > 1)
+    used += (size_t)snprintf(text + used, size - used, ", rows_per_cond %lld", (long long)call->rows_per_cond);
   if (used < size)
     snprintf(text + used, size - used, ", eps %g, offset %g%s%s%s%s", (double)call->eps, (double)call->weight_offset,
              call->flags & NST_FLAG_ROUND_RESIDUAL ? ", ROUND_RESIDUAL" : "",
@@ -111,16 +89,24 @@ static double normal(uint64_t bits) { /* the sum of four uniform numbers, varian
 }
 
 static double value(const struct call *call, int which, int64_t row, int64_t i) {
-  const uint64_t key = scramble(scramble(call->seed * TENSORS + (uint64_t)which) + (uint64_t)row);
+  const uint64_t key = scramble(scramble(call->seed * ROWS_TENSORS + (uint64_t)which) + (uint64_t)row);
   const uint64_t bits = scramble(key + (uint64_t)i);
   const double v = normal(bits);
-  if (which == WEIGHT) return (1 - (double)call->weight_offset) + v / 2;
+  switch (which) {
+    case ROWS_WEIGHT: return (1 - (double)call->weight_offset) + v / 2;
+    case ROWS_BIAS:
+    case ROWS_SCALE:
+    case ROWS_SHIFT: return v / 2;
+    case ROWS_GATE: return 1 + v / 2;
+    default: break;
+  }
   switch (call->fill) {
     case FILL_WIDE: return v * half_power((int)(scramble(bits) % 17) - 8);
     case FILL_LARGE: return v * (call->dtype == NST_DTYPE_F16 ? 1e4 : 1e15);
     case FILL_TINY: return v * (call->dtype == NST_DTYPE_F16 ? 0x1p-18 : 1e-39);
     case FILL_CONSTANT: return 3;
     case FILL_OUTLIER: return i == (int64_t)(key % (uint64_t)call->n) ? (v < 0 ? -1000 : 1000) + v * 500 : v;
+    case FILL_FAR: return 10000 + v * (call->dtype == NST_DTYPE_F32 ? 1 : call->dtype == NST_DTYPE_F16 ? 32 : 256);
     case FILL_ZERO: return 0;
     default: return v;
   }
@@ -165,10 +151,13 @@ static int tensor_make(struct setup *s, int which) {
   const struct call *const call = &s->call;
   struct tensor *const t = &s->own[which];
   const struct place *const at = &call->at[which];
-  const int one_row = which == WEIGHT || which == RSTD;
-  t->dtype = which == RSTD ? NST_DTYPE_F32 : which == WEIGHT ? call->weight_dtype : call->dtype;
-  t->rows = one_row ? 1 : call->rows;
-  t->n = which == RSTD ? call->rows : call->n;
+  const enum rows_shape shape = rows_tensor_shape((enum rows_tensor)which);
+  const int one_row = shape == SHAPE_ROW || shape == SHAPE_COLUMN;
+  const int64_t shared_by = shape == SHAPE_COND && call->rows_per_cond > 1 ? call->rows_per_cond : 1;
+  const int64_t probe = one_row ? 0 : call->probe / shared_by;
+  t->dtype = shape == SHAPE_COLUMN ? NST_DTYPE_F32 : shape == SHAPE_ROW ? call->weight_dtype : call->dtype;
+  t->rows = one_row ? 1 : rows_of_cond(call->rows, shared_by);
+  t->n = shape == SHAPE_COLUMN ? call->rows : call->n;
   t->stride = at->stride ? at->stride : t->n;
   t->first = MARGIN + (size_t)at->offset * half_size(t->dtype);
   t->bytes = t->rows > 0 ? row_start(t, t->rows - 1) + row_bytes(t) : t->first;
@@ -184,7 +173,7 @@ static int tensor_make(struct setup *s, int which) {
   if (!t->device || !t->given || !t->got) return -1;
   fill_canary(t->given, t->bytes);
   for (int64_t row = 0; row < t->rows && !is_output(which); row++) {
-    const int64_t content = one_row || row == call->probe ? 0 : row == 0 ? call->probe : row;
+    const int64_t content = row == probe ? 0 : row == 0 ? probe : row;
     for (int64_t i = 0; i < t->n; i++)
       half_store(t->dtype, t->given + row_start(t, row), i, value(call, which, content, i));
   }
@@ -195,11 +184,11 @@ int setup_make(struct setup *s, struct gpu *gpu, const struct call *call) {
   memset(s, 0, sizeof *s);
   s->gpu = gpu;
   s->call = *call;
-  for (int which = 0; which < TENSORS; which++) {
+  for (int which = 0; which < ROWS_TENSORS; which++) {
     switch (call->at[which].kind) {
       case ABSENT: break;
-      case AS_X: s->at[which] = &s->own[X]; break;
-      case AS_RESIDUAL: s->at[which] = &s->own[RESIDUAL]; break;
+      case AS_X: s->at[which] = &s->own[ROWS_X]; break;
+      case AS_RESIDUAL: s->at[which] = &s->own[ROWS_RESIDUAL]; break;
       case OWN:
         s->at[which] = &s->own[which];
         if (tensor_make(s, which)) {
@@ -213,7 +202,7 @@ int setup_make(struct setup *s, struct gpu *gpu, const struct call *call) {
 }
 
 void setup_free(struct setup *s) {
-  for (int which = 0; which < TENSORS; which++) {
+  for (int which = 0; which < ROWS_TENSORS; which++) {
     struct tensor *const t = &s->own[which];
     if (t->device) gpu_free(s->gpu, t->device);
     free(t->given);
@@ -229,74 +218,54 @@ void *setup_given(struct setup *s, int which, int64_t row, int64_t i) {
 
 /* ---- Running -------------------------------------------------------------------------------------------------- */
 
-static char *argument(const struct setup *s, int which) {
-  return s->at[which] ? s->at[which]->device + s->at[which]->first : NULL;
-}
-
-/* The stride as a caller gives it. That of an in-place output is its input's. */
-static int64_t stride_of(const struct setup *s, int which) {
-  const struct place *at = &s->call.at[which];
-  if (at->kind == AS_X) at = &s->call.at[X];
-  if (at->kind == AS_RESIDUAL) at = &s->call.at[RESIDUAL];
-  return at->kind == ABSENT ? 0 : at->stride;
-}
-
-union call_args setup_args(const struct setup *s) {
+union rows_args setup_args(const struct setup *s) {
   const struct call *const call = &s->call;
-  union call_args args;
-  if (call->op == NST_OP_RMS_NORM_FWD) {
-    args.rms_norm = (nst_rms_norm_fwd_args)NST_RMS_NORM_FWD_ARGS_INIT;
-    nst_rms_norm_fwd_args *const a = &args.rms_norm;
-    a->dtype = call->dtype, a->weight_dtype = call->weight_dtype, a->rows = call->rows, a->n = call->n;
-    a->x = argument(s, X), a->x_stride = stride_of(s, X);
-    a->weight = argument(s, WEIGHT);
-    a->y = argument(s, Y), a->y_stride = stride_of(s, Y);
-    a->rstd = (float *)(void *)argument(s, RSTD);
-    a->eps = call->eps, a->weight_offset = call->weight_offset, a->flags = call->flags;
-  } else {
-    args.fused_add_rms_norm = (nst_fused_add_rms_norm_fwd_args)NST_FUSED_ADD_RMS_NORM_FWD_ARGS_INIT;
-    nst_fused_add_rms_norm_fwd_args *const a = &args.fused_add_rms_norm;
-    a->dtype = call->dtype, a->weight_dtype = call->weight_dtype, a->rows = call->rows, a->n = call->n;
-    a->x = argument(s, X), a->x_stride = stride_of(s, X);
-    a->residual = argument(s, RESIDUAL), a->residual_stride = stride_of(s, RESIDUAL);
-    a->weight = argument(s, WEIGHT);
-    a->y = argument(s, Y), a->y_stride = stride_of(s, Y);
-    a->residual_out = argument(s, RESIDUAL_OUT), a->residual_out_stride = stride_of(s, RESIDUAL_OUT);
-    a->rstd = (float *)(void *)argument(s, RSTD);
-    a->eps = call->eps, a->weight_offset = call->weight_offset, a->flags = call->flags;
+  struct rows_call plain = {.op = call->op, .dtype = call->dtype, .weight_dtype = call->weight_dtype,
+                            .rows = call->rows, .n = call->n, .rows_per_cond = call->rows_per_cond, .eps = call->eps,
+                            .weight_offset = call->weight_offset, .flags = call->flags};
+  for (int which = 0; which < ROWS_TENSORS; which++) {
+    const struct tensor *const t = s->at[which];
+    if (!t) continue;
+    plain.tensor[which] = t->device + t->first;
+    plain.stride[which] = call->at[t - s->own].stride; /* of an in-place output its input's */
   }
-  return args;
+  return rows_args_of(&plain);
 }
 
-nst_status launch(struct gpu *gpu, nst_op op, const union call_args *args, nst_stream stream) {
-  return op == NST_OP_RMS_NORM_FWD
-             ? nst_rms_norm_fwd(gpu->library, &args->rms_norm, stream)
-             : nst_fused_add_rms_norm_fwd(gpu->library, &args->fused_add_rms_norm, stream);
+int setup_put(struct setup *s) {
+  int error = 0;
+  for (int which = 0; which < ROWS_TENSORS; which++) {
+    struct tensor *const t = &s->own[which];
+    if (t->bytes) error |= gpu_upload(s->gpu, t->device, t->given, t->bytes);
+  }
+  return error;
+}
+
+int setup_fetch(struct setup *s) {
+  int error = gpu_sync(s->gpu);
+  for (int which = 0; which < ROWS_TENSORS; which++) {
+    struct tensor *const t = &s->own[which];
+    if (t->bytes) error |= gpu_download(s->gpu, t->got, t->device, t->bytes);
+  }
+  return error;
 }
 
 nst_status setup_run(struct setup *s, size_t index, unsigned order) {
-  int error = 0;
 #ifdef NST_WITH_SOFTGPU
   if (!s->gpu->is_card) softgpu_set_order(order);
 #else
   (void)order;
 #endif
-  for (int which = 0; which < TENSORS; which++) {
-    struct tensor *const t = &s->own[which];
-    if (!t->bytes) continue;
-    error |= gpu_upload(s->gpu, t->device, t->given, t->bytes);
-    if (!s->gpu->is_card) forbid_gaps(t);
-  }
-  const union call_args args = setup_args(s);
-  nst_status status = index == DISPATCH ? launch(s->gpu, s->call.op, &args, s->gpu->stream)
+  int error = setup_put(s);
+  for (int which = 0; which < ROWS_TENSORS; which++)
+    if (s->own[which].bytes && !s->gpu->is_card) forbid_gaps(&s->own[which]);
+  const union rows_args args = setup_args(s);
+  nst_status status = index == DISPATCH ? rows_launch(s->gpu->library, s->call.op, &args, s->gpu->stream)
                                         : nst_launch_kernel(s->gpu->library, index, &args, s->gpu->stream);
   error |= gpu_sync(s->gpu);
-  for (int which = 0; which < TENSORS; which++) {
-    struct tensor *const t = &s->own[which];
-    if (!t->bytes) continue;
-    if (!s->gpu->is_card) allow_all(t);
-    error |= gpu_download(s->gpu, t->got, t->device, t->bytes);
-  }
+  for (int which = 0; which < ROWS_TENSORS; which++)
+    if (s->own[which].bytes && !s->gpu->is_card) allow_all(&s->own[which]);
+  error |= setup_fetch(s);
   if (error) {
     char finding[128];
     snprintf(finding, sizeof finding, "the device failed with error %d", error);
@@ -322,9 +291,9 @@ static void look_at_gap(struct tensor *t, size_t begin, size_t bytes) {
 }
 
 /* Whether anything but the elements of outputs changed. */
-static int check_outside(const struct setup *s, const char *name, int written[TENSORS]) {
+static int check_outside(const struct setup *s, const char *name, int written[ROWS_TENSORS]) {
   int wrong = 0;
-  for (int which = 0; which < TENSORS; which++) {
+  for (int which = 0; which < ROWS_TENSORS; which++) {
     struct tensor t = s->own[which];
     if (!t.bytes) continue;
     changed_gap = -1;
@@ -335,7 +304,8 @@ static int check_outside(const struct setup *s, const char *name, int written[TE
     if (changed_gap < 0) continue;
     char finding[160];
     snprintf(finding, sizeof finding, "byte %lld %s of %s changed", (long long)(changed_gap - (int64_t)t.first),
-             written[which] ? "outside the elements" : "(counted from the first element)", tensor_names[which]);
+             written[which] ? "outside the elements" : "(counted from the first element)",
+             rows_tensor_name((enum rows_tensor)which));
     say(name, s, finding);
     wrong++;
   }
@@ -345,7 +315,7 @@ static int check_outside(const struct setup *s, const char *name, int written[TE
 /* Whether an element of an output that was CANARY before still is. */
 static int check_written(const struct setup *s, const char *name) {
   int wrong = 0;
-  for (int which = 0; which < TENSORS; which++) {
+  for (int which = 0; which < ROWS_TENSORS; which++) {
     const struct tensor *const t = &s->own[which];
     if (!t->bytes || !is_output(which)) continue;
     const size_t size = half_size(t->dtype);
@@ -358,7 +328,7 @@ static int check_written(const struct setup *s, const char *name) {
     if (!missing) continue;
     char finding[160];
     snprintf(finding, sizeof finding, "%lld elements of %s not written, the first is [%lld][%lld]", (long long)missing,
-             tensor_names[which], (long long)(at / t->n), (long long)(at % t->n));
+             rows_tensor_name((enum rows_tensor)which), (long long)(at / t->n), (long long)(at % t->n));
     say(name, s, finding);
     wrong++;
   }
@@ -370,28 +340,39 @@ static struct oracle_tensor view(const struct tensor *t, const char *base) {
   return (struct oracle_tensor){base + t->first, t->dtype, t->stride};
 }
 
+static struct oracle_tensor input(const struct setup *s, int which) {
+  return view(s->at[which], s->at[which] ? s->at[which]->given : NULL);
+}
+
+/* A copy of mean or rstd, which need not be aligned where it was fetched to; NULL: absent. */
+static float *column(const struct setup *s, int which) {
+  const struct tensor *const t = s->at[which];
+  if (!t || t->n == 0) return NULL;
+  float *const copy = malloc((size_t)t->n * sizeof *copy);
+  if (!copy) abort();
+  return memcpy(copy, t->got + t->first, (size_t)t->n * sizeof *copy);
+}
+
 int setup_check(const struct setup *s, const char *name) {
   const struct call *const call = &s->call;
-  int written[TENSORS] = {0};
-  for (int which = 0; which < TENSORS; which++)
+  int written[ROWS_TENSORS] = {0};
+  for (int which = 0; which < ROWS_TENSORS; which++)
     if (is_output(which) && s->at[which]) written[s->at[which] - s->own] = 1;
   int wrong = check_outside(s, name, written) + check_written(s, name);
 
-  struct oracle_rms in = {.n = call->n, .eps = call->eps, .weight_offset = call->weight_offset, .flags = call->flags};
-  in.x = view(s->at[X], s->own[X].given);
-  if (s->at[RESIDUAL]) in.residual = view(s->at[RESIDUAL], s->at[RESIDUAL]->given);
-  if (s->at[WEIGHT]) in.weight = view(s->at[WEIGHT], s->at[WEIGHT]->given);
-  struct oracle_rms_result result = {.y = view(s->at[Y], s->at[Y]->got), .rstd = NULL};
-  if (s->at[RESIDUAL_OUT]) result.residual_out = view(s->at[RESIDUAL_OUT], s->at[RESIDUAL_OUT]->got);
-  float *rstd = NULL;
-  if (s->at[RSTD] && call->rows > 0) { /* in the host copy it need not be aligned */
-    rstd = malloc((size_t)call->rows * sizeof *rstd);
-    if (!rstd) return wrong + 1;
-    memcpy(rstd, s->at[RSTD]->got + s->at[RSTD]->first, (size_t)call->rows * sizeof *rstd);
-    result.rstd = rstd;
-  }
+  const struct oracle_rows in = {.op = call->op, .n = call->n, .rows_per_cond = call->rows_per_cond, .eps = call->eps,
+                                 .weight_offset = call->weight_offset, .flags = call->flags,
+                                 .x = input(s, ROWS_X), .residual = input(s, ROWS_RESIDUAL),
+                                 .weight = input(s, ROWS_WEIGHT), .bias = input(s, ROWS_BIAS),
+                                 .scale = input(s, ROWS_SCALE), .shift = input(s, ROWS_SHIFT),
+                                 .gate = input(s, ROWS_GATE)};
+  struct oracle_result result = {.y = view(s->at[ROWS_Y], s->at[ROWS_Y]->got), .mean = NULL};
+  if (s->at[ROWS_RESIDUAL_OUT]) result.residual_out = view(s->at[ROWS_RESIDUAL_OUT], s->at[ROWS_RESIDUAL_OUT]->got);
+  float *const mean = column(s, ROWS_MEAN), *const rstd = column(s, ROWS_RSTD);
+  result.mean = mean, result.rstd = rstd;
   struct oracle_report report = ORACLE_REPORT_INIT;
-  for (int64_t row = 0; row < call->rows; row++) oracle_rms_compare(&in, &result, row, &report);
+  for (int64_t row = 0; row < call->rows; row++) oracle_compare(&in, &result, row, &report);
+  free(mean);
   free(rstd);
   if (report.wrong) {
     char finding[320];
@@ -406,13 +387,13 @@ int setup_check(const struct setup *s, const char *name) {
 }
 
 int setup_untouched(const struct setup *s, const char *name) {
-  int written[TENSORS] = {0};
+  int written[ROWS_TENSORS] = {0};
   return check_outside(s, name, written);
 }
 
 uint64_t setup_digest(const struct setup *s) {
   uint64_t digest = 0;
-  for (int which = 0; which < TENSORS; which++) {
+  for (int which = 0; which < ROWS_TENSORS; which++) {
     const struct tensor *const t = &s->own[which];
     for (size_t i = 0; i < t->bytes; i += 8) {
       uint64_t word = 0;
@@ -424,21 +405,22 @@ uint64_t setup_digest(const struct setup *s) {
 }
 
 int setup_same_row(const struct setup *a, int64_t row_a, const struct setup *b, int64_t row_b, const char *name) {
-  static const int outputs[] = {RSTD, RESIDUAL_OUT, Y};
+  static const int outputs[] = {ROWS_MEAN, ROWS_RSTD, ROWS_RESIDUAL_OUT, ROWS_Y};
   for (size_t o = 0; o < sizeof outputs / sizeof *outputs; o++) {
     const int which = outputs[o];
     const struct tensor *const ta = a->at[which], *const tb = b->at[which];
     if (!ta || !tb) continue;
     const size_t size = half_size(ta->dtype);
-    const char *const pa = which == RSTD ? ta->got + ta->first + (size_t)row_a * size : ta->got + row_start(ta, row_a);
-    const char *const pb = which == RSTD ? tb->got + tb->first + (size_t)row_b * size : tb->got + row_start(tb, row_b);
-    const int64_t count = which == RSTD ? 1 : ta->n;
+    const int is_column = rows_tensor_shape((enum rows_tensor)which) == SHAPE_COLUMN;
+    const char *const pa = ta->got + (is_column ? ta->first + (size_t)row_a * size : row_start(ta, row_a));
+    const char *const pb = tb->got + (is_column ? tb->first + (size_t)row_b * size : row_start(tb, row_b));
+    const int64_t count = is_column ? 1 : ta->n;
     if (memcmp(pa, pb, (size_t)count * size) == 0) continue;
     int64_t i = 0;
     while (memcmp(pa + (size_t)i * size, pb + (size_t)i * size, size) == 0) i++;
     char finding[192];
     snprintf(finding, sizeof finding, "%s of row %lld, element %lld: %.9g where another run of the same row gave %.9g",
-             tensor_names[which], (long long)row_b, (long long)i, half_load(tb->dtype, pb, i),
+             rows_tensor_name((enum rows_tensor)which), (long long)row_b, (long long)i, half_load(tb->dtype, pb, i),
              half_load(ta->dtype, pa, i));
     say(name, b, finding);
     return 0;

@@ -10,8 +10,7 @@
 
 #include "gpu.h"
 #include "normstatic.h"
-
-enum { X, RESIDUAL, WEIGHT, Y, RESIDUAL_OUT, RSTD, TENSORS };
+#include "rows.h"
 
 /* Where a tensor of a call lies. */
 enum place_kind { ABSENT, OWN, AS_X, AS_RESIDUAL };
@@ -21,7 +20,7 @@ struct place {
   int64_t stride; /* of OWN: elements from a row to the next, 0: dense */
 };
 
-/* What the values of x and the residual are like. */
+/* What the values of x and the residual are like. Those of the parameters and the conditioning are always normal. */
 enum fill {
   FILL_NORMAL,   /* around 0, variance 1 */
   FILL_WIDE,     /* magnitudes over 16 powers of two */
@@ -29,6 +28,7 @@ enum fill {
   FILL_TINY,     /* subnormal numbers of the type */
   FILL_CONSTANT, /* 3 everywhere */
   FILL_OUTLIER,  /* normal, and one element of a row over 1000 */
+  FILL_FAR,      /* around 10000, with differences of a few units in the last place where the type has no smaller */
   FILL_ZERO,     /* 0 everywhere */
   FILLS
 };
@@ -38,12 +38,13 @@ struct call {
   nst_op op;
   nst_dtype dtype, weight_dtype;
   int64_t rows, n;
-  struct place at[TENSORS];
-  float eps, weight_offset;
+  int64_t rows_per_cond;
+  struct place at[ROWS_TENSORS];
+  float eps, weight_offset; /* the offset: of operations without a mean */
   uint32_t flags;
   enum fill fill;
   uint64_t seed;
-  int64_t probe; /* this row has the content that row 0 has where probe is 0, and the reverse */
+  int64_t probe; /* this row (and its conditioning) has the content that row 0 has where probe is 0, and the reverse */
 };
 
 /* A call of `op`, all outputs wanted, everything dense and apart. */
@@ -55,8 +56,8 @@ struct tensor {
   nst_dtype dtype;
   int64_t rows, n, stride;
   size_t first, bytes;     /* of the first element in the allocation, of the allocation */
-  char *device;            /* the allocation */
-  char *given, *got;       /* host copies: before and after the call */
+  char *device;      /* the allocation */
+  char *given, *got; /* host copies: before and after the call */
 };
 
 /* f16, bf16 and f32 read it as a NaN that no kernel makes. */
@@ -66,8 +67,8 @@ struct tensor {
 struct setup {
   struct gpu *gpu;
   struct call call;
-  struct tensor own[TENSORS]; /* bytes 0: not one of its own */
-  struct tensor *at[TENSORS]; /* which one an argument is; NULL: absent */
+  struct tensor own[ROWS_TENSORS]; /* bytes 0: not one of its own */
+  struct tensor *at[ROWS_TENSORS]; /* which one an argument is; NULL: absent */
 };
 
 /* Makes the tensors; returns 0, or -1 (with a line on stderr) where the device has no room. */
@@ -83,6 +84,11 @@ void *setup_given(struct setup *s, int which, int64_t row, int64_t i);
 #define DISPATCH SIZE_MAX
 nst_status setup_run(struct setup *s, size_t index, unsigned order);
 
+/* The same in steps, for tests that launch by themselves: puts the tensors in place; waits and fetches them. Returns
+ * the device's error. */
+int setup_put(struct setup *s);
+int setup_fetch(struct setup *s);
+
 /* Looks at what the last run left. Returns the number of wrong findings, each kind printed once with `name` in front.
  * setup_untouched: after a refusal nothing at all may have changed. */
 int setup_check(const struct setup *s, const char *name);
@@ -96,12 +102,7 @@ uint64_t setup_digest(const struct setup *s);
 int setup_same_row(const struct setup *a, int64_t row_a, const struct setup *b, int64_t row_b, const char *name);
 
 /* The arguments of a setup's call, as the public functions take them. */
-union call_args {
-  nst_rms_norm_fwd_args rms_norm;
-  nst_fused_add_rms_norm_fwd_args fused_add_rms_norm;
-};
-union call_args setup_args(const struct setup *s);
-nst_status launch(struct gpu *gpu, nst_op op, const union call_args *args, nst_stream stream);
+union rows_args setup_args(const struct setup *s);
 
 /* ---- The programs' options ------------------------------------------------------------------------------------ */
 
@@ -114,11 +115,6 @@ struct options {
 struct options options_read(int argc, char **argv);
 /* Whether the filters let a table row pass. */
 int options_pass(const struct options *o, const nst_kernel_info *info);
-
-const char *op_name(nst_op op);
-const char *types_name(nst_dtype dtype, nst_dtype weight_dtype);
-const char *strategy_name(nst_strategy strategy);
-const char *access_name(nst_access access);
 
 /* Opens the device and says on stdout which; ends the program with status 1 where there is none. */
 void device_open(struct gpu *gpu, enum gpu_choice choice);

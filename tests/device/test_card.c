@@ -41,29 +41,14 @@ static void find_graphs(void) {
               graphs.Destroy);
 }
 
-static void put(struct setup *s) {
-  for (int which = 0; which < TENSORS; which++) {
-    const struct tensor *const t = &s->own[which];
-    if (t->bytes) assert_int_equal(gpu_upload(&gpu, t->device, t->given, t->bytes), 0);
-  }
-}
-
-static void fetch(struct setup *s) {
-  assert_int_equal(gpu_sync(&gpu), 0);
-  for (int which = 0; which < TENSORS; which++) {
-    struct tensor *const t = &s->own[which];
-    if (t->bytes) assert_int_equal(gpu_download(&gpu, t->got, t->device, t->bytes), 0);
-  }
-}
-
 /* Replays a graph and looks at the result, `times` times, each time from poisoned outputs. */
 static void replay(void *graph, struct setup *s, int times) {
   void *exec = NULL;
   assert_int_equal(graphs.Instantiate(&exec, graph, 0), 0);
   for (int i = 0; i < times; i++) {
-    put(s);
+    assert_int_equal(setup_put(s), 0);
     assert_int_equal(graphs.Launch(exec, gpu.stream), 0);
-    fetch(s);
+    assert_int_equal(setup_fetch(s), 0);
     assert_int_equal(setup_check(s, "replay"), 0);
   }
   assert_int_equal(graphs.DestroyExec(exec), 0);
@@ -77,11 +62,11 @@ static void test_first_call_captured(void **state) {
   const struct call call = call_of(NST_OP_RMS_NORM_FWD, NST_DTYPE_F16, NST_DTYPE_F16, 1, 4);
   struct setup s;
   assert_int_equal(setup_make(&s, &gpu, &call), 0);
-  put(&s);
-  const union call_args args = setup_args(&s);
+  assert_int_equal(setup_put(&s), 0);
+  const union rows_args args = setup_args(&s);
   void *graph = NULL;
   assert_int_equal(graphs.BeginCapture(gpu.stream, 1), 0); /* 1: thread local */
-  const nst_status status = launch(&gpu, call.op, &args, gpu.stream);
+  const nst_status status = rows_launch(gpu.library, call.op, &args, gpu.stream);
   const int ended = graphs.EndCapture(gpu.stream, &graph);
   if (status == NST_OK) {
     assert_int_equal(ended, 0);
@@ -102,15 +87,16 @@ static void test_captured_chain(void **state) {
   find_graphs();
   assert_int_equal(nst_preload(gpu.library), NST_OK);
   static const int64_t lengths[] = {128, 1001, 4096, 16384, 131072};
-  for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++) {
-    struct call call = call_of(NST_OP_FUSED_ADD_RMS_NORM_FWD, NST_DTYPE_BF16, NST_DTYPE_BF16, 33, lengths[l]);
-    call.flags = NST_FLAG_DEPENDENT_LAUNCH;
+  for (size_t l = 0; l < ROWS_OPS * sizeof lengths / sizeof *lengths; l++) {
+    struct call call =
+        call_of((nst_op)(l % ROWS_OPS), NST_DTYPE_BF16, NST_DTYPE_BF16, 33, lengths[l / ROWS_OPS]);
+    call.flags = NST_FLAG_DEPENDENT_LAUNCH, call.rows_per_cond = 4;
     struct setup s;
     assert_int_equal(setup_make(&s, &gpu, &call), 0);
-    const union call_args args = setup_args(&s);
+    const union rows_args args = setup_args(&s);
     void *graph = NULL;
     assert_int_equal(graphs.BeginCapture(gpu.stream, 1), 0);
-    for (int i = 0; i < 3; i++) assert_int_equal(launch(&gpu, call.op, &args, gpu.stream), NST_OK);
+    for (int i = 0; i < 3; i++) assert_int_equal(rows_launch(gpu.library, call.op, &args, gpu.stream), NST_OK);
     assert_int_equal(graphs.EndCapture(gpu.stream, &graph), 0);
     replay(graph, &s, 3);
     assert_int_equal(graphs.Destroy(graph), 0);
@@ -121,8 +107,9 @@ static void test_captured_chain(void **state) {
 /* ---- Large tensors -------------------------------------------------------------------------------------------- */
 
 /* Rows are windows into one pool of random numbers, each beginning an element further on: distinct, and made by
- * copying. Between the rows lie zeros. */
+ * copying. Between the rows lie zeros. All conditioning is the row that is otherwise the weight. */
 struct large {
+  nst_op op;
   nst_dtype dtype;
   int64_t rows, n, stride;
   char *pool, *weight; /* host */
@@ -168,12 +155,23 @@ static void large_free(struct large *l) {
 /* The first, the last and 1000 random rows against the reference. */
 static void large_check(struct large *l) {
   const size_t size = half_size(l->dtype);
-  nst_rms_norm_fwd_args args = NST_RMS_NORM_FWD_ARGS_INIT;
-  args.dtype = l->dtype, args.rows = l->rows, args.n = l->n;
-  args.x = l->x, args.x_stride = l->stride, args.weight = l->w, args.y = l->y;
-  assert_int_equal(nst_rms_norm_fwd(gpu.library, &args, gpu.stream), NST_OK);
+  struct rows_call call = {.op = l->op, .dtype = l->dtype, .rows = l->rows, .n = l->n, .rows_per_cond = l->rows,
+                           .eps = op_eps(l->op)};
+  struct oracle_rows in = {.op = l->op, .n = l->n, .x = {l->pool, l->dtype, 1}, .rows_per_cond = l->rows,
+                           .eps = call.eps};
+  const struct oracle_tensor row_of_all = {l->weight, l->dtype, 0};
+  call.tensor[ROWS_X] = l->x, call.stride[ROWS_X] = l->stride, call.tensor[ROWS_Y] = l->y;
+  if (op_has(l->op, ROWS_SCALE)) {
+    call.tensor[ROWS_SCALE] = call.tensor[ROWS_SHIFT] = call.tensor[ROWS_GATE] = l->w;
+    in.scale = in.shift = row_of_all;
+    if (op_has(l->op, ROWS_GATE)) in.gate = row_of_all;
+  } else {
+    call.tensor[ROWS_WEIGHT] = l->w;
+    in.weight = row_of_all;
+  }
+  const union rows_args args = rows_args_of(&call);
+  assert_int_equal(rows_launch(gpu.library, l->op, &args, gpu.stream), NST_OK);
   assert_int_equal(gpu_sync(&gpu), 0);
-  struct oracle_rms in = {.n = l->n, .x = {l->pool, l->dtype, 1}, .weight = {l->weight, l->dtype, 0}, .eps = args.eps};
   struct oracle_report report = ORACLE_REPORT_INIT;
   char *const y = malloc((size_t)l->n * size);
   assert_non_null(y);
@@ -181,8 +179,8 @@ static void large_check(struct large *l) {
     const int64_t row = i == 0 ? 0 : i == 1 ? l->rows - 1 : (int64_t)(scramble((uint64_t)i) % (uint64_t)l->rows);
     assert_int_equal(gpu_download(&gpu, y, l->y + (size_t)(row * l->n) * size, (size_t)l->n * size), 0);
     /* The result is one row, so its stride is 0. */
-    const struct oracle_rms_result result = {.y = {y, l->dtype, 0}};
-    oracle_rms_compare(&in, &result, row, &report);
+    const struct oracle_result result = {.y = {y, l->dtype, 0}};
+    oracle_compare(&in, &result, row, &report);
   }
   free(y);
   if (report.wrong)
@@ -190,23 +188,28 @@ static void large_check(struct large *l) {
              report.got, report.expected);
 }
 
-static void test_many_elements(void **state) {
-  (void)state;
+static void large(struct large l) {
   if (!gpu.is_card) skip();
-  struct large l = {.dtype = NST_DTYPE_F16, .rows = 175000, .n = 12288, .stride = 12288};
   large_make(&l);
   large_check(&l);
   large_free(&l);
 }
 
+static void test_many_elements(void **state) {
+  (void)state;
+  large((struct large){.op = NST_OP_RMS_NORM_FWD, .dtype = NST_DTYPE_F16, .rows = 175000, .n = 12288, .stride = 12288});
+}
+
 /* x is the slice [:, :5120] of a [150000, 15360] tensor. */
 static void test_far_rows(void **state) {
   (void)state;
-  if (!gpu.is_card) skip();
-  struct large l = {.dtype = NST_DTYPE_BF16, .rows = 150000, .n = 5120, .stride = 15360};
-  large_make(&l);
-  large_check(&l);
-  large_free(&l);
+  large((struct large){.op = NST_OP_RMS_NORM_FWD, .dtype = NST_DTYPE_BF16, .rows = 150000, .n = 5120, .stride = 15360});
+}
+
+static void test_far_conditioned_rows(void **state) {
+  (void)state;
+  large((struct large){
+      .op = NST_OP_ADA_LAYER_NORM_ZERO_FWD, .dtype = NST_DTYPE_BF16, .rows = 150000, .n = 5120, .stride = 15360});
 }
 
 /* One row of 2^31 - 1 elements, the longest there is: x in a repeated pattern, so that the host need not hold it. */
@@ -257,6 +260,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_captured_chain),
       cmocka_unit_test(test_many_elements),
       cmocka_unit_test(test_far_rows),
+      cmocka_unit_test(test_far_conditioned_rows),
       cmocka_unit_test(test_longest_row),
   };
   const struct options options = options_read(argc, argv);

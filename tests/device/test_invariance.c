@@ -18,22 +18,30 @@
 static struct gpu gpu;
 static struct options options;
 
-#define KINDS 10
-static const struct kind {
+/* The operations and types that the table has kernels for. */
+struct kind {
   nst_op op;
   nst_dtype dtype, weight_dtype;
-} kinds[KINDS] = {
-    {NST_OP_RMS_NORM_FWD, NST_DTYPE_F16, NST_DTYPE_F16},
-    {NST_OP_RMS_NORM_FWD, NST_DTYPE_BF16, NST_DTYPE_BF16},
-    {NST_OP_RMS_NORM_FWD, NST_DTYPE_F32, NST_DTYPE_F32},
-    {NST_OP_RMS_NORM_FWD, NST_DTYPE_F16, NST_DTYPE_F32},
-    {NST_OP_RMS_NORM_FWD, NST_DTYPE_BF16, NST_DTYPE_F32},
-    {NST_OP_FUSED_ADD_RMS_NORM_FWD, NST_DTYPE_F16, NST_DTYPE_F16},
-    {NST_OP_FUSED_ADD_RMS_NORM_FWD, NST_DTYPE_BF16, NST_DTYPE_BF16},
-    {NST_OP_FUSED_ADD_RMS_NORM_FWD, NST_DTYPE_F32, NST_DTYPE_F32},
-    {NST_OP_FUSED_ADD_RMS_NORM_FWD, NST_DTYPE_F16, NST_DTYPE_F32},
-    {NST_OP_FUSED_ADD_RMS_NORM_FWD, NST_DTYPE_BF16, NST_DTYPE_F32},
 };
+#define MOST_KINDS 64
+static struct kind kinds[MOST_KINDS];
+static size_t kind_count;
+
+static int is_kind(const struct kind *kind, const nst_kernel_info *k) {
+  return k->op == kind->op && k->dtype == kind->dtype && k->weight_dtype == kind->weight_dtype;
+}
+
+static void find_kinds(void) {
+  for (size_t i = 0; i < nst_table_count(); i++) {
+    nst_kernel_info k = NST_KERNEL_INFO_INIT;
+    if (nst_table_row(i, &k) != NST_OK) exit(1);
+    size_t at = 0;
+    while (at < kind_count && !is_kind(&kinds[at], &k)) at++;
+    if (!k.symbol || at < kind_count) continue;
+    if (kind_count == MOST_KINDS) exit(1);
+    kinds[kind_count++] = (struct kind){k.op, k.dtype, k.weight_dtype};
+  }
+}
 
 /* Every bucket, lengths between and beside them, models' lengths, and beyond the buckets. */
 static const int64_t lengths[] = {1,    2,    3,    7,    8,     9,     64,    65,    100,   128,   256,    257,   512,
@@ -59,9 +67,10 @@ static struct call aligned_call(const struct kind *kind, int64_t rows, int64_t n
 }
 static struct call unaligned_call(const struct kind *kind, int64_t rows, int64_t n) {
   struct call call = aligned_call(kind, rows, n);
-  for (int t = 0; t < TENSORS; t++) {
-    call.at[t].offset = t == RSTD ? 0 : 2 - (t & 1);
-    if (t != WEIGHT && t != RSTD && call.at[t].kind == OWN) call.at[t].stride = n + 1;
+  for (int t = 0; t < ROWS_TENSORS; t++) {
+    const enum rows_shape shape = rows_tensor_shape((enum rows_tensor)t);
+    call.at[t].offset = shape == SHAPE_COLUMN ? 0 : 2 - (t & 1);
+    if ((shape == SHAPE_DATA || shape == SHAPE_COND) && call.at[t].kind == OWN) call.at[t].stride = n + 1;
   }
   return call;
 }
@@ -108,9 +117,10 @@ static void test_kernels(void **state) {
   const int64_t per_vector = 16 / (int64_t)half_size(kind->dtype);
   int wrong = 0, kernels = 0;
   for (size_t l = 0; l < LENGTHS; l++) {
-    /* The kernels of f16 and bf16 differ in how elements are read and rounded alone, and the software device takes its
-     * time: there they share the lengths. */
-    if (!gpu.is_card && kind->dtype != NST_DTYPE_F32 && l % 2 != (kind->dtype == NST_DTYPE_BF16)) continue;
+    /* Kinds of one statistic have the same tree, and the software device takes its time: there they share the lengths,
+     * which are dealt to them in turn. */
+    const size_t turns = kind->dtype == NST_DTYPE_F32 ? 2 : 4;
+    if (!gpu.is_card && l % turns != (size_t)(kind - kinds) % turns) continue;
     const int64_t n = lengths[l], rows = n > 20000 ? 1 : 2;
     const struct call aligned = aligned_call(kind, rows, n), unaligned = unaligned_call(kind, rows, n);
     struct setup reference;
@@ -166,10 +176,38 @@ static void test_rows(void **state) {
   if (wrong) fail_msg("%d rows differ", wrong);
 }
 
+/* A row that shares its conditioning with neighbours, wherever it stands among them, and with none. */
+static void test_rows_per_cond(void **state) {
+  (void)state;
+  int wrong = 0;
+  for (size_t k = 0; k < kind_count; k++) {
+    if (!op_has(kinds[k].op, ROWS_SCALE)) continue;
+    static const int64_t some[] = {7, 1000, 4096};
+    for (size_t l = 0; l < sizeof some / sizeof *some; l++) {
+      const struct call one = aligned_call(&kinds[k], 1, some[l]);
+      struct setup alone;
+      make(&alone, &one);
+      run(&alone, DISPATCH);
+      static const int64_t shared_by[] = {2, 3, 8, 100}, places[] = {0, 4, 7, 16};
+      for (size_t i = 0; i < 4; i++)
+        for (size_t p = 0; p < 4; p++) {
+          struct call call = aligned_call(&kinds[k], 17, some[l]);
+          call.probe = places[p], call.rows_per_cond = shared_by[i];
+          struct setup s;
+          make(&s, &call);
+          run(&s, DISPATCH);
+          wrong += !setup_same_row(&alone, 0, &s, places[p], "dispatch");
+          setup_free(&s);
+        }
+      setup_free(&alone);
+    }
+  }
+  if (wrong) fail_msg("%d rows differ", wrong);
+}
+
 /* The named case: one row of 4096 bf16 numbers among 1, 2, 255, 256, 257, 4096 rows. */
 static void test_4096(void **state) {
-  (void)state;
-  const struct kind *const kind = &kinds[1];
+  const struct kind *const kind = *state;
   const struct call one = aligned_call(kind, 1, 4096);
   struct setup alone;
   make(&alone, &one);
@@ -185,7 +223,7 @@ static void test_4096(void **state) {
 /* Runs again with the same arguments: nothing may differ. */
 static void test_again(void **state) {
   (void)state;
-  for (int k = 0; k < KINDS; k++) {
+  for (size_t k = 0; k < kind_count; k++) {
     static const int64_t some[] = {96, 4096, 8192, 65536};
     for (size_t l = 0; l < sizeof some / sizeof *some; l++) {
       const struct call call = aligned_call(&kinds[k], gpu.is_card ? 300 : 2, some[l]);
@@ -206,7 +244,7 @@ static void test_again(void **state) {
 static void test_multiprocessors(void **state) {
   (void)state;
   if (gpu.is_card) skip(); /* it has as many as it has */
-  for (int k = 0; k < KINDS; k++) {
+  for (size_t k = 0; k < kind_count; k++) {
     static const int64_t some[] = {1000, 4096, 65536};
     for (size_t l = 0; l < sizeof some / sizeof *some; l++) {
       const struct call call = aligned_call(&kinds[k], some[l] > 10000 ? 3 : 20, some[l]);
@@ -234,22 +272,26 @@ static void test_multiprocessors(void **state) {
 static int in_part(size_t card) { return card % (size_t)options.parts == (size_t)options.part - 1; }
 
 int main(int argc, char **argv) {
-  static struct CMUnitTest tests[2 * KINDS + 3];
-  static char names[2 * KINDS][64];
-  static const struct CMUnitTest last[] = {cmocka_unit_test(test_4096), cmocka_unit_test(test_again),
+  static const struct kind named = {NST_OP_RMS_NORM_FWD, NST_DTYPE_BF16, NST_DTYPE_BF16};
+  static const struct CMUnitTest last[] = {cmocka_unit_test_prestate(test_4096, (void *)&named),
+                                           cmocka_unit_test(test_rows_per_cond), cmocka_unit_test(test_again),
                                            cmocka_unit_test(test_multiprocessors)};
+  enum { LAST = sizeof last / sizeof *last };
+  static struct CMUnitTest tests[2 * MOST_KINDS + LAST];
+  static char names[2 * MOST_KINDS][64];
   size_t count = 0;
   options = options_read(argc, argv);
-  for (size_t k = 0; k < KINDS; k++) {
+  find_kinds();
+  for (size_t k = 0; k < kind_count; k++) {
     if (!in_part(k)) continue;
     const char *const op = op_name(kinds[k].op), *const types = types_name(kinds[k].dtype, kinds[k].weight_dtype);
     snprintf(names[2 * k], sizeof names[0], "%s %s, all kernels", op, types);
     snprintf(names[2 * k + 1], sizeof names[0], "%s %s, numbers of rows", op, types);
-    tests[count++] = (struct CMUnitTest){names[2 * k], test_kernels, NULL, NULL, (void *)&kinds[k]};
-    tests[count++] = (struct CMUnitTest){names[2 * k + 1], test_rows, NULL, NULL, (void *)&kinds[k]};
+    tests[count++] = (struct CMUnitTest){names[2 * k], test_kernels, NULL, NULL, &kinds[k]};
+    tests[count++] = (struct CMUnitTest){names[2 * k + 1], test_rows, NULL, NULL, &kinds[k]};
   }
-  for (size_t i = 0; i < sizeof last / sizeof *last; i++)
-    if (in_part(KINDS + i)) tests[count++] = last[i];
+  for (size_t i = 0; i < LAST; i++)
+    if (in_part(kind_count + i)) tests[count++] = last[i];
   device_open(&gpu, options.device);
   const int failed = _cmocka_run_group_tests("invariance", tests, count, NULL, NULL);
   gpu_close(&gpu);

@@ -19,6 +19,10 @@ static struct gpu gpu;
 
 #define RMS NST_OP_RMS_NORM_FWD
 #define FUSED NST_OP_FUSED_ADD_RMS_NORM_FWD
+#define LAYER NST_OP_LAYER_NORM_FWD
+#define FUSED_LAYER NST_OP_FUSED_ADD_LAYER_NORM_FWD
+#define ADA NST_OP_ADA_LAYER_NORM_FWD
+#define ADA_ZERO NST_OP_ADA_LAYER_NORM_ZERO_FWD
 #define F16 NST_DTYPE_F16
 #define BF16 NST_DTYPE_BF16
 #define F32 NST_DTYPE_F32
@@ -65,6 +69,70 @@ static void test_model_shapes(void **state) {
   check(&call, "4 x 16384");
   call = call_of(RMS, BF16, F32, 16, 4096);
   check(&call, "f32 weight");
+  call = call_of(LAYER, F16, F32, 8, 768);
+  check(&call, "f32 weight and bias");
+  call = call_of(FUSED_LAYER, BF16, F32, 4, 12288);
+  check(&call, "4 x 12288");
+  call = call_of(ADA_ZERO, BF16, BF16, 6, 1152);
+  call.rows_per_cond = 3;
+  check(&call, "2 x 3 x 1152");
+}
+
+/* Every parameter absent by itself, and all of them. */
+static void test_absent(void **state) {
+  (void)state;
+  for (int op = 0; op < ROWS_OPS; op++) {
+    const struct call all = call_of((nst_op)op, BF16, BF16, 3, 520);
+    struct call none = all;
+    for (int t = 0; t < ROWS_TENSORS; t++) {
+      if (!op_has(all.op, (enum rows_tensor)t) || op_needs(all.op, (enum rows_tensor)t)) continue;
+      struct call one = all;
+      one.at[t].kind = none.at[t].kind = ABSENT;
+      check(&one, rows_tensor_name((enum rows_tensor)t));
+    }
+    check(&none, "only what must be there");
+  }
+}
+
+/* Rows of conditioning for some neighbouring rows: the last may serve fewer, and one may serve all. */
+static void test_rows_per_cond(void **state) {
+  (void)state;
+  static const int64_t shared_by[] = {0, 1, 2, 3, 7, 16, 17, 2147483647};
+  for (size_t i = 0; i < sizeof shared_by / sizeof *shared_by; i++) {
+    struct call call = call_of(i % 2 ? ADA : ADA_ZERO, i % 3 ? F16 : F32, i % 3 ? F16 : F32, 17, i % 4 ? 96 : 1001);
+    call.rows_per_cond = shared_by[i];
+    check(&call, "rows_per_cond");
+  }
+}
+
+/* Scale, shift and gate as chunks of one tensor [cond][6 * n], which the call reads where it lies. */
+static void test_chunks(void **state) {
+  (void)state;
+  static const int64_t lengths[] = {1152, 77}; /* chunks that begin on 16-byte boundaries, and that don't */
+  for (int l = 0; l < 2; l++) {
+    const int64_t n = lengths[l];
+    struct call call = call_of(ADA_ZERO, BF16, BF16, 7, n);
+    call.rows_per_cond = 3;
+    call.at[ROWS_SCALE].stride = call.at[ROWS_SHIFT].stride = call.at[ROWS_GATE].stride = 6 * n;
+    struct setup s;
+    make(&s, &call);
+    char *const chunks = gpu_alloc(&gpu, (size_t)(3 * 6 * n) * 2), *const host = calloc((size_t)(3 * 6 * n), 2);
+    assert_true(chunks && host);
+    for (int c = 0; c < 3; c++)
+      for (int64_t row = 0; row < 3; row++)
+        memcpy(host + (row * 6 + c + 1) * n * 2, setup_given(&s, ROWS_SCALE + c, row, 0), (size_t)n * 2);
+    assert_int_equal(gpu_upload(&gpu, chunks, host, (size_t)(3 * 6 * n) * 2), 0);
+    assert_int_equal(setup_put(&s), 0);
+    union rows_args args = setup_args(&s);
+    args.ada_layer_norm_zero.scale = chunks + n * 2;
+    args.ada_layer_norm_zero.shift = chunks + 2 * n * 2;
+    args.ada_layer_norm_zero.gate = chunks + 3 * n * 2;
+    assert_int_equal(rows_launch(gpu.library, ADA_ZERO, &args, gpu.stream), NST_OK);
+    assert_int_equal(setup_fetch(&s), 0);
+    gpu_free(&gpu, chunks);
+    free(host);
+    finish(&s, "chunks of one tensor");
+  }
 }
 
 static void test_odd_n(void **state) {
@@ -73,6 +141,10 @@ static void test_odd_n(void **state) {
   check(&call, "33 x 769");
   call = call_of(RMS, BF16, BF16, 33, 769);
   check(&call, "33 x 769");
+  call = call_of(LAYER, F16, F16, 9, 769);
+  check(&call, "9 x 769");
+  call = call_of(ADA, BF16, BF16, 9, 769);
+  check(&call, "9 x 769");
 }
 
 static void test_many_rows(void **state) {
@@ -85,7 +157,7 @@ static void test_many_rows(void **state) {
 static void test_transposed(void **state) {
   (void)state;
   struct call call = call_of(RMS, BF16, BF16, 50, 48);
-  call.at[X].stride = 25 * 48, call.at[X].offset = 48;
+  call.at[ROWS_X].stride = 25 * 48, call.at[ROWS_X].offset = 48;
   check(&call, "transposed view");
 }
 
@@ -93,8 +165,8 @@ static void test_four_strides(void **state) {
   (void)state;
   struct call call = call_of(FUSED, BF16, BF16, 64, 4096);
   if (!gpu.is_card) call.rows = 16;
-  call.at[X].stride = 4096, call.at[RESIDUAL].stride = 8192;
-  call.at[Y].stride = 4104, call.at[RESIDUAL_OUT].stride = 12288;
+  call.at[ROWS_X].stride = 4096, call.at[ROWS_RESIDUAL].stride = 8192;
+  call.at[ROWS_Y].stride = 4104, call.at[ROWS_RESIDUAL_OUT].stride = 12288;
   check(&call, "four strides");
 }
 
@@ -105,12 +177,12 @@ static void test_stride_of_one_row(void **state) {
   struct setup s;
   make(&s, &call);
   run(&s);
-  union call_args args = setup_args(&s);
+  union rows_args args = setup_args(&s);
   args.rms_norm.x_stride = 4194304, args.rms_norm.y_stride = 1;
-  assert_int_equal(launch(&gpu, RMS, &args, gpu.stream), NST_OK);
+  assert_int_equal(rows_launch(gpu.library, RMS, &args, gpu.stream), NST_OK);
   assert_int_equal(gpu_sync(&gpu), 0);
   const uint64_t digest = setup_digest(&s);
-  const struct tensor *const y = s.at[Y];
+  const struct tensor *const y = s.at[ROWS_Y];
   assert_int_equal(gpu_download(&gpu, y->got, y->device, y->bytes), 0);
   assert_true(setup_digest(&s) == digest);
   finish(&s, "one row");
@@ -120,24 +192,18 @@ static void test_stride_of_one_row(void **state) {
 static void test_overlapping_rows(void **state) {
   (void)state;
   struct call call = call_of(RMS, F16, F16, 16, 512);
-  call.at[X].stride = 304;
+  call.at[ROWS_X].stride = 304;
   check(&call, "overlapping rows");
-  call.at[X].stride = 1;
+  call.at[ROWS_X].stride = 1;
   check(&call, "rows that begin one element later each");
 }
 
 static void test_no_rows(void **state) {
   (void)state;
-  for (int op = 0; op < 2; op++) {
-    union call_args args;
-    if (op == 0) {
-      args.rms_norm = (nst_rms_norm_fwd_args)NST_RMS_NORM_FWD_ARGS_INIT;
-      args.rms_norm.dtype = BF16, args.rms_norm.n = 2520;
-    } else {
-      args.fused_add_rms_norm = (nst_fused_add_rms_norm_fwd_args)NST_FUSED_ADD_RMS_NORM_FWD_ARGS_INIT;
-      args.fused_add_rms_norm.dtype = BF16, args.fused_add_rms_norm.n = 2520;
-    }
-    assert_int_equal(launch(&gpu, op == 0 ? RMS : FUSED, &args, gpu.stream), NST_OK);
+  for (int op = 0; op < ROWS_OPS; op++) {
+    const struct rows_call call = {.op = (nst_op)op, .dtype = BF16, .n = 2520};
+    const union rows_args args = rows_args_of(&call);
+    assert_int_equal(rows_launch(gpu.library, call.op, &args, gpu.stream), NST_OK);
     assert_int_equal(gpu_sync(&gpu), 0);
   }
 }
@@ -150,17 +216,24 @@ static void test_n_1(void **state) {
     struct call call = call_of(RMS, types[t], types[t], 37, 1);
     call.eps = 0;
     check(&call, "n = 1");
-    call.at[WEIGHT].kind = ABSENT;
+    call.at[ROWS_WEIGHT].kind = ABSENT;
     struct setup s;
     make(&s, &call);
     run(&s);
     for (int64_t row = 0; row < call.rows; row++) {
-      const double x = half_load(types[t], setup_given(&s, X, row, 0), 0);
-      assert_true(fabs(got(&s, Y, row, 0) - (x > 0 ? 1 : -1)) <= (types[t] == F32 ? 0x1p-22 : 0));
+      const double x = half_load(types[t], setup_given(&s, ROWS_X, row, 0), 0);
+      assert_true(fabs(got(&s, ROWS_Y, row, 0) - (x > 0 ? 1 : -1)) <= (types[t] == F32 ? 0x1p-22 : 0));
     }
     finish(&s, "n = 1 without weight");
     call = call_of(FUSED, types[t], types[t], 5, 1);
     check(&call, "n = 1, fused");
+    /* One number is its own mean: y is the bias. */
+    call = call_of(FUSED_LAYER, types[t], types[t], 5, 1);
+    make(&s, &call);
+    run(&s);
+    const double bias = half_load(types[t], setup_given(&s, ROWS_BIAS, 0, 0), 0);
+    for (int64_t row = 0; row < call.rows; row++) assert_true(got(&s, ROWS_Y, row, 0) == bias);
+    finish(&s, "n = 1, a bias");
   }
 }
 
@@ -168,10 +241,19 @@ static void test_n_1(void **state) {
 static void test_in_place(void **state) {
   (void)state;
   struct call call = call_of(FUSED, BF16, BF16, 7, 4096);
-  call.at[Y].kind = AS_X, call.at[RESIDUAL_OUT].kind = AS_RESIDUAL;
+  call.at[ROWS_Y].kind = AS_X, call.at[ROWS_RESIDUAL_OUT].kind = AS_RESIDUAL;
   check(&call, "in place");
   call.flags = NST_FLAG_ROUND_RESIDUAL | NST_FLAG_ROUND_BEFORE_WEIGHT;
   check(&call, "in place, rounded as engines do");
+  call = call_of(FUSED_LAYER, F16, F16, 7, 1280);
+  call.at[ROWS_Y].kind = AS_X, call.at[ROWS_RESIDUAL_OUT].kind = AS_RESIDUAL;
+  check(&call, "in place");
+  call.at[ROWS_Y].kind = AS_RESIDUAL, call.at[ROWS_RESIDUAL_OUT].kind = AS_X;
+  call.flags = NST_FLAG_ROUND_RESIDUAL | NST_FLAG_ROUND_BEFORE_WEIGHT;
+  check(&call, "in place, crosswise and rounded");
+  call = call_of(ADA_ZERO, BF16, BF16, 7, 1001);
+  call.at[ROWS_Y].kind = AS_X;
+  check(&call, "in place");
 }
 
 /* ---- Values --------------------------------------------------------------------------------------------------- */
@@ -182,9 +264,9 @@ static void test_largest_f16(void **state) {
   struct setup s;
   make(&s, &call);
   for (int64_t row = 0; row < 4; row++)
-    for (int64_t i = 0; i < 8192; i++) half_store(F16, setup_given(&s, X, row, i), 0, 65504);
+    for (int64_t i = 0; i < 8192; i++) half_store(F16, setup_given(&s, ROWS_X, row, i), 0, 65504);
   run(&s);
-  for (int64_t i = 0; i < 8192; i++) assert_true(isfinite(got(&s, Y, 3, i)));
+  for (int64_t i = 0; i < 8192; i++) assert_true(isfinite(got(&s, ROWS_Y, 3, i)));
   finish(&s, "all 65504");
 }
 
@@ -199,14 +281,89 @@ static void test_overflow_f32(void **state) {
       /* Rows 0 and 1 overflow; row 2 lies below the header's limit and row 3 above it. */
       static const double magnitudes[4] = {1e30, 1e30, 0.97 * 1.8e19 / 32, 1.03 * 1.845e19 / 32};
       const double around = row == 0 ? 1 + (double)(i % 7) / 16 : 1;
-      half_store(F32, setup_given(&s, X, row, i), 0, i % 2 ? magnitudes[row] * around : -magnitudes[row] * around);
+      half_store(F32, setup_given(&s, ROWS_X, row, i), 0, i % 2 ? magnitudes[row] * around : -magnitudes[row] * around);
     }
   run(&s);
   for (int64_t i = 0; i < 1024; i++) {
-    assert_true(got(&s, Y, 0, i) == 0 && got(&s, Y, 1, i) == 0 && got(&s, Y, 3, i) == 0);
-    assert_true(got(&s, Y, 2, i) != 0);
+    assert_true(got(&s, ROWS_Y, 0, i) == 0 && got(&s, ROWS_Y, 1, i) == 0 && got(&s, ROWS_Y, 3, i) == 0);
+    assert_true(got(&s, ROWS_Y, 2, i) != 0);
   }
-  assert_true(got(&s, RSTD, 0, 0) == 0 && got(&s, RSTD, 0, 2) > 0 && got(&s, RSTD, 0, 3) == 0);
+  assert_true(got(&s, ROWS_RSTD, 0, 0) == 0 && got(&s, ROWS_RSTD, 0, 2) > 0 && got(&s, ROWS_RSTD, 0, 3) == 0);
+  finish(&s, "around 1e30");
+}
+
+/* A mean far above the differences costs none of their digits: 2^22 and 2^22 + 1 in turn give -1 and 1, where f32
+ * can't tell their squares apart. */
+static void test_far_mean(void **state) {
+  (void)state;
+  static const int64_t lengths[] = {96, 1000, 4096, 5001, 40000};
+  for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++) {
+    struct call call = call_of(LAYER, F32, F32, 2, lengths[l]);
+    call.at[ROWS_WEIGHT].kind = call.at[ROWS_BIAS].kind = ABSENT;
+    call.eps = 0;
+    struct setup s;
+    make(&s, &call);
+    for (int64_t row = 0; row < 2; row++)
+      for (int64_t i = 0; i < call.n; i++)
+        half_store(F32, setup_given(&s, ROWS_X, row, i), 0, (row ? -0x1p22 : 0x1p22) + (double)(i % 2));
+    run(&s);
+    for (int64_t i = 0; i < call.n; i++) assert_true(fabs(fabs(got(&s, ROWS_Y, 1, i)) - 1) < 1e-3);
+    finish(&s, "2^22 and one more");
+    for (int op = LAYER; op < ROWS_OPS; op++) {
+      struct call far = call_of((nst_op)op, F32, F32, 2, lengths[l]);
+      far.fill = FILL_FAR;
+      check(&far, "10000 and noise");
+    }
+  }
+}
+
+/* The pivot is the mean of a row's first numbers; these lie where it helps least: far from all others. */
+static void test_misleading_pivot(void **state) {
+  (void)state;
+  static const int64_t lengths[] = {200, 1000, 4096, 40000};
+  for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++) {
+    const struct call call = call_of(LAYER, F32, F32, 1, lengths[l]);
+    struct setup s;
+    make(&s, &call);
+    for (int64_t i = 0; i < 128; i++) *(float *)setup_given(&s, ROWS_X, 0, i) += 1e6f;
+    run(&s);
+    finish(&s, "the first 128 numbers around 1e6");
+  }
+}
+
+/* A constant row has no deviations: y is the bias or the shift as exactly as the mean can be told. */
+static void test_constant(void **state) {
+  (void)state;
+  static const nst_dtype types[] = {F16, BF16, F32};
+  for (int op = LAYER; op < ROWS_OPS; op++)
+    for (int t = 0; t < 3; t++) {
+      struct call call = call_of((nst_op)op, types[t], types[t], 3, t == 1 ? 1000 : 777);
+      call.fill = FILL_CONSTANT;
+      check(&call, "constant rows");
+      call.fill = FILL_ZERO;
+      check(&call, "zeros");
+      call.eps = 0;
+      struct setup s;
+      make(&s, &call);
+      run(&s);
+      assert_true(isnan(got(&s, ROWS_Y, 0, 0)) && isinf(got(&s, ROWS_RSTD, 0, 0)) && got(&s, ROWS_MEAN, 0, 2) == 0);
+      finish(&s, "zeros, eps 0");
+      call.fill = FILL_TINY, call.eps = 1e-30f;
+      check(&call, "subnormal numbers");
+      call.fill = FILL_OUTLIER;
+      check(&call, "an outlier");
+    }
+}
+
+/* Deviations whose squares overflow: mean and y are not promised, but residual_out is, and other rows are. */
+static void test_layer_overflow(void **state) {
+  (void)state;
+  const struct call call = call_of(FUSED_LAYER, F32, F32, 3, 1024);
+  struct setup s;
+  make(&s, &call);
+  for (int64_t i = 0; i < 1024; i++) *(float *)setup_given(&s, ROWS_X, 1, i) *= 1e30f;
+  run(&s);
+  for (int64_t i = 0; i < 1024; i++) assert_true(isfinite(got(&s, ROWS_Y, 0, i)) && isfinite(got(&s, ROWS_Y, 2, i)));
   finish(&s, "around 1e30");
 }
 
@@ -216,15 +373,18 @@ static void row_isolation(nst_op op, nst_dtype dtype, int64_t n) {
   struct setup clean, s;
   make(&clean, &call);
   make(&s, &call);
-  half_store(dtype, setup_given(&s, X, 1, n / 2), 0, NAN);
-  half_store(dtype, setup_given(&s, X, 3, n - 1), 0, INFINITY);
-  half_store(dtype, setup_given(&s, X, 4, 0), 0, -INFINITY);
+  half_store(dtype, setup_given(&s, ROWS_X, 1, n / 2), 0, NAN);
+  half_store(dtype, setup_given(&s, ROWS_X, 3, n - 1), 0, INFINITY);
+  half_store(dtype, setup_given(&s, ROWS_X, 4, 0), 0, -INFINITY);
   run(&clean);
   run(&s);
   for (int64_t row = 0; row < 6; row += row == 2 ? 3 : 2)
     assert_true(setup_same_row(&clean, row, &s, row, "a row beside NaN and infinity"));
-  assert_true(isnan(got(&s, Y, 1, 0)) && isnan(got(&s, Y, 3, n - 1)) && isnan(got(&s, RSTD, 0, 1)));
-  assert_true(got(&s, RSTD, 0, 3) == 0 && got(&s, Y, 3, 0) == 0);
+  assert_true(isnan(got(&s, ROWS_Y, 1, 0)) && isnan(got(&s, ROWS_Y, 3, n - 1)) && isnan(got(&s, ROWS_RSTD, 0, 1)));
+  if (op_has(op, ROWS_MEAN))
+    assert_true(isnan(got(&s, ROWS_MEAN, 0, 1)) && isnan(got(&s, ROWS_Y, 3, 0)) && !isfinite(got(&s, ROWS_MEAN, 0, 4)));
+  else
+    assert_true(got(&s, ROWS_RSTD, 0, 3) == 0 && got(&s, ROWS_Y, 3, 0) == 0);
   setup_free(&clean);
   finish(&s, "NaN and infinity");
 }
@@ -238,6 +398,10 @@ static void test_row_isolation(void **state) {
     row_isolation(RMS, types[t], 1001);
     row_isolation(FUSED, types[t], 8192);
     row_isolation(FUSED, types[t], 40);
+    row_isolation(LAYER, types[t], 96);
+    row_isolation(LAYER, types[t], 1001);
+    row_isolation(FUSED_LAYER, types[t], 4096);
+    row_isolation(ADA_ZERO, types[t], 1000);
   }
 }
 
@@ -253,7 +417,7 @@ static void test_zero_row(void **state) {
   struct setup s;
   make(&s, &call);
   run(&s);
-  assert_true(isnan(got(&s, Y, 0, 0)) && isinf(got(&s, RSTD, 0, 0)));
+  assert_true(isnan(got(&s, ROWS_Y, 0, 0)) && isinf(got(&s, ROWS_RSTD, 0, 0)));
   finish(&s, "zeros, eps 0");
 }
 
@@ -264,14 +428,14 @@ static void test_tiny_weights(void **state) {
   call.weight_offset = 1;
   struct setup s;
   make(&s, &call);
-  for (int64_t i = 0; i < 4096; i++) half_store(BF16, setup_given(&s, WEIGHT, 0, i), 0, i % 2 ? 1e-4 : -1e-4);
+  for (int64_t i = 0; i < 4096; i++) half_store(BF16, setup_given(&s, ROWS_WEIGHT, 0, i), 0, i % 2 ? 1e-4 : -1e-4);
   run(&s);
   finish(&s, "tiny weights");
   /* The same in f32, where 1e-4 shows in the result. */
   call = call_of(RMS, F32, F32, 2, 64);
   call.weight_offset = 1;
   make(&s, &call);
-  for (int64_t i = 0; i < 64; i++) half_store(F32, setup_given(&s, WEIGHT, 0, i), 0, 1e-4);
+  for (int64_t i = 0; i < 64; i++) half_store(F32, setup_given(&s, ROWS_WEIGHT, 0, i), 0, 1e-4);
   run(&s);
   finish(&s, "tiny weights in f32");
 }
@@ -331,18 +495,13 @@ static void *watching(void *user, const char *name, int cuda_version) {
 static void explained(nst_library *library, const nst_device_facts *facts, const struct call *call) {
   struct setup s;
   make(&s, call);
-  for (int which = 0; which < TENSORS; which++)
-    if (s.own[which].bytes)
-      assert_int_equal(gpu_upload(&gpu, s.own[which].device, s.own[which].given, s.own[which].bytes), 0);
-  const union call_args args = setup_args(&s);
+  assert_int_equal(setup_put(&s), 0);
+  const union rows_args args = setup_args(&s);
   nst_launch_info info = NST_LAUNCH_INFO_INIT;
   assert_int_equal(nst_explain(call->op, &args, facts, &info), NST_OK);
   assert_non_null(info.choice);
   const int before = driver.launches;
-  const nst_status status = call->op == RMS
-                                ? nst_rms_norm_fwd(library, &args.rms_norm, gpu.stream)
-                                : nst_fused_add_rms_norm_fwd(library, &args.fused_add_rms_norm, gpu.stream);
-  assert_int_equal(status, NST_OK);
+  assert_int_equal(rows_launch(library, call->op, &args, gpu.stream), NST_OK);
   assert_int_equal(gpu_sync(&gpu), 0);
   setup_free(&s);
   assert_int_equal(driver.launches, before + 1);
@@ -363,23 +522,22 @@ static void test_explain(void **state) {
   nst_device_facts facts = NST_DEVICE_FACTS_INIT;
   assert_int_equal(nst_device(library, &facts), NST_OK);
   static const int64_t lengths[] = {1, 64, 100, 768, 1000, 4096, 5120, 8192, 12288, 16384, 40000};
-  for (int op = 0; op < 2; op++) {
+  for (int op = 0; op < ROWS_OPS; op++) {
     for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++) {
       static const nst_dtype types[] = {F16, BF16, F32};
-      const nst_dtype dtype = types[l % 3], weight = l % 2 ? dtype : F32;
+      const nst_dtype dtype = types[l % 3], weight = l % 2 || !op_has((nst_op)op, ROWS_WEIGHT) ? dtype : F32;
       const int64_t few = 1 + (int64_t)l % 3, many = gpu.is_card ? 3000 : 20;
-      struct call call = call_of(op == 0 ? RMS : FUSED, dtype, weight, few, lengths[l]);
+      struct call call = call_of((nst_op)op, dtype, weight, few, lengths[l]);
       explained(library, &facts, &call);
-      call.at[X].offset = 1;
+      call.at[ROWS_X].offset = 1;
       explained(library, &facts, &call);
-      call.at[X].offset = 0, call.rows = lengths[l] > 10000 ? 2 : many;
+      call.at[ROWS_X].offset = 0, call.rows = lengths[l] > 10000 ? 2 : many;
       explained(library, &facts, &call);
     }
   }
   /* No rows: nothing is launched, and explained so. */
-  union call_args args;
-  args.rms_norm = (nst_rms_norm_fwd_args)NST_RMS_NORM_FWD_ARGS_INIT;
-  args.rms_norm.n = 64;
+  const struct rows_call none = {.op = RMS, .dtype = F32, .n = 64};
+  const union rows_args args = rows_args_of(&none);
   nst_launch_info info = NST_LAUNCH_INFO_INIT;
   assert_int_equal(nst_explain(RMS, &args, &facts, &info), NST_OK);
   assert_int_equal(info.grid, 0);
@@ -399,28 +557,22 @@ static void test_streams(void **state) {
   struct setup chains[STREAMS];
   void *streams[STREAMS];
   for (int i = 0; i < STREAMS; i++) {
-    struct call call = call_of(FUSED, BF16, BF16, gpu.is_card ? 512 : 4, 4096);
-    call.at[Y].kind = AS_X, call.at[RESIDUAL_OUT].kind = AS_RESIDUAL;
-    call.seed = (uint64_t)i / 2; /* chains 0 and 1, and 2 and 3, hold the same numbers */
+    /* Chains 0 and 1, and 2 and 3, hold the same numbers. */
+    struct call call = call_of(i < 2 ? FUSED : FUSED_LAYER, BF16, BF16, gpu.is_card ? 512 : 4, 4096);
+    call.at[ROWS_Y].kind = AS_X, call.at[ROWS_RESIDUAL_OUT].kind = AS_RESIDUAL;
     if (i % 2) call.flags = NST_FLAG_DEPENDENT_LAUNCH | NST_FLAG_WEIGHT_READY;
     make(&chains[i], &call);
     assert_int_equal(gpu.cu.StreamCreate(&streams[i], 0), 0);
-    for (int which = 0; which < TENSORS; which++) {
-      const struct tensor *const t = &chains[i].own[which];
-      if (t->bytes) assert_int_equal(gpu_upload(&gpu, t->device, t->given, t->bytes), 0);
-    }
+    assert_int_equal(setup_put(&chains[i]), 0);
   }
   for (int turn = 0; turn < TURNS; turn++)
     for (int i = 0; i < STREAMS; i++) {
-      const union call_args args = setup_args(&chains[i]);
-      assert_int_equal(launch(&gpu, FUSED, &args, (nst_stream)streams[i]), NST_OK);
+      const union rows_args args = setup_args(&chains[i]);
+      assert_int_equal(rows_launch(gpu.library, chains[i].call.op, &args, (nst_stream)streams[i]), NST_OK);
     }
   for (int i = 0; i < STREAMS; i++) {
     assert_int_equal(gpu.cu.StreamSynchronize(streams[i]), 0);
-    for (int which = 0; which < TENSORS; which++) {
-      struct tensor *const t = &chains[i].own[which];
-      if (t->bytes) assert_int_equal(gpu_download(&gpu, t->got, t->device, t->bytes), 0);
-    }
+    assert_int_equal(setup_fetch(&chains[i]), 0);
     assert_int_equal(gpu.cu.StreamDestroy(streams[i]), 0);
   }
   /* The chain one launch at a time, each looked at, gives what each stream's chain must have given. */
@@ -430,7 +582,7 @@ static void test_streams(void **state) {
     for (int turn = 0; turn < TURNS; turn++) {
       run(&slow);
       assert_int_equal(setup_check(&slow, "a turn"), 0);
-      for (int which = X; which <= RESIDUAL; which++)
+      for (int which = ROWS_X; which <= ROWS_RESIDUAL; which++)
         memcpy(slow.own[which].given, slow.own[which].got, slow.own[which].bytes);
     }
     for (int64_t row = 0; row < slow.call.rows; row++) {
@@ -445,6 +597,9 @@ static void test_streams(void **state) {
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_model_shapes),
+      cmocka_unit_test(test_absent),
+      cmocka_unit_test(test_rows_per_cond),
+      cmocka_unit_test(test_chunks),
       cmocka_unit_test(test_odd_n),
       cmocka_unit_test(test_many_rows),
       cmocka_unit_test(test_transposed),
@@ -456,6 +611,10 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_in_place),
       cmocka_unit_test(test_largest_f16),
       cmocka_unit_test(test_overflow_f32),
+      cmocka_unit_test(test_far_mean),
+      cmocka_unit_test(test_misleading_pivot),
+      cmocka_unit_test(test_constant),
+      cmocka_unit_test(test_layer_overflow),
       cmocka_unit_test(test_row_isolation),
       cmocka_unit_test(test_zero_row),
       cmocka_unit_test(test_tiny_weights),

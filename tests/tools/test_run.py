@@ -29,6 +29,18 @@ def rms_norm(x: list[float], n: int, weight: list[float], eps: float = 1e-6) -> 
     return y, rstd
 
 
+def layer_norm(x: list[float], n: int, factor: list[float], addend: list[float],
+               eps: float = 1e-5) -> tuple[list[float], list[float], list[float]]:
+    """y, mean and rstd; factor and addend have an element for each of x."""
+    y, means, rstd = [], [], []
+    for start in range(0, len(x), n):
+        row = x[start : start + n]
+        means.append(math.fsum(row) / n)
+        rstd.append(1 / math.sqrt(math.fsum((v - means[-1]) ** 2 for v in row) / n + eps))
+        y += [(v - means[-1]) * rstd[-1] * factor[start + i] + addend[start + i] for i, v in enumerate(row)]
+    return y, means, rstd
+
+
 class Case(unittest.TestCase):
     def setUp(self) -> None:
         folder = tempfile.TemporaryDirectory()
@@ -42,10 +54,10 @@ class Case(unittest.TestCase):
         command = [RUN, *arguments, *(["--device", device] if device else [])]
         return subprocess.run(list(map(str, command)), capture_output=True, text=True, cwd=self.folder)
 
-    def assert_close(self, got: Array, expected: list[float]) -> None:
+    def assert_close(self, got: Array, expected: list[float], absolute: float = 0) -> None:
         self.assertEqual(len(got.values), len(expected))
         for place, (a, b) in enumerate(zip(got.values, expected)):
-            self.assertLessEqual(abs(a - b), ULP[got.dtype] * abs(b), f"element {place}: {a}, expected {b}")
+            self.assertLessEqual(abs(a - b), ULP[got.dtype] * abs(b) + absolute, f"element {place}: {a}, expected {b}")
 
 
 class Good(Case):
@@ -89,6 +101,79 @@ class Good(Case):
         self.assertEqual(read(self.folder / "s.npy", "f16").values, [round_to("f16", value) for value in total])
         y, _ = rms_norm(total, 96, [value + 1 for value in weight.values], eps=0.5)
         self.assert_close(read(self.folder / "y.npy", "f16"), y)
+
+    def check_layer_norm(self, dtype: str, weight_dtype: str, with_weight: bool, with_bias: bool) -> None:
+        rows, n = 3, 200
+        x = sample(dtype, (rows, n), 1)
+        weight, bias = sample(weight_dtype, (n,), 2), sample(weight_dtype, (n,), 3)
+        given = ["--weight", self.write("w.npy", weight)] if with_weight else []
+        given += ["--bias", self.write("b.npy", bias)] if with_bias else []
+        result = self.run_tool("layer_norm_fwd", "--x", self.write("x.npy", x), *given, "-o", "y.npy", "--mean",
+                               "mean.npy", "--rstd", "rstd.npy", "--dtype", dtype)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        y, means, rstd = layer_norm(x.values, n, (weight.values if with_weight else [1.0] * n) * rows,
+                                    (bias.values if with_bias else [0.0] * n) * rows)
+        self.assert_close(read(self.folder / "y.npy", dtype), y, 1e-5)
+        for name, expected in (("mean", means), ("rstd", rstd)):
+            got = read(self.folder / f"{name}.npy", "f32")
+            self.assertEqual(got.shape, (rows,))
+            self.assert_close(got, expected, 1e-6)
+
+    def test_layer_norm(self) -> None:
+        for dtype, weight_dtype in (("f16", "f16"), ("bf16", "f32"), ("f32", "f32")):
+            for with_weight, with_bias in ((True, True), (True, False), (False, True), (False, False)):
+                with self.subTest(dtype=dtype, weight=with_weight, bias=with_bias):
+                    self.check_layer_norm(dtype, weight_dtype, with_weight, with_bias)
+
+    def test_fused_add_layer_norm(self) -> None:
+        x, residual, weight, bias = (sample("f16", shape, seed) for seed, shape in
+                                     enumerate(((5, 96), (5, 96), (96,), (96,)), 1))
+        result = self.run_tool("fused_add_layer_norm_fwd", "--x", self.write("x.npy", x), "--residual",
+                               self.write("r.npy", residual), "--weight", self.write("w.npy", weight), "--bias",
+                               self.write("b.npy", bias), "-o", "y.npy", "--residual-out", "s.npy", "--mean", "m.npy",
+                               "--eps", "0.5")
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        total = [a + b for a, b in zip(x.values, residual.values)]
+        self.assertEqual(read(self.folder / "s.npy", "f16").values, [round_to("f16", value) for value in total])
+        y, means, _ = layer_norm(total, 96, weight.values * 5, bias.values * 5, eps=0.5)
+        self.assert_close(read(self.folder / "y.npy", "f16"), y, 1e-5)
+        self.assert_close(read(self.folder / "m.npy", "f32"), means, 1e-6)
+
+    def check_ada_layer_norm(self, per: int, shape: tuple[int, ...], cond_shape: tuple[int, ...],
+                             names: tuple[str, ...]) -> None:
+        n, rows = shape[-1], math.prod(shape[:-1])
+        x = sample("f32", shape, 1)
+        conditions = {name: sample("f32", cond_shape, seed) for seed, name in enumerate(names, 2)}
+        given = [part for name in names for part in (f"--{name}", self.write(f"{name}.npy", conditions[name]))]
+        op = "ada_layer_norm_zero_fwd" if "gate" in names else "ada_layer_norm_fwd"
+        result = self.run_tool(op, "--x", self.write("x.npy", x), *given, "--rows-per-cond", per, "-o", "y.npy")
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+
+        def spread(name: str, absent: float) -> list[float]:
+            values = conditions[name].values if name in names else [absent] * n * rows
+            return [values[row // per * n + i] for row in range(rows) for i in range(n)]
+
+        y, _, _ = layer_norm(x.values, n, [1 + v for v in spread("scale", 0)], spread("shift", 0))
+        y = [value * gate for value, gate in zip(y, spread("gate", 1))]
+        got = read(self.folder / "y.npy", "f32")
+        self.assertEqual(got.shape, shape)
+        self.assert_close(got, y, 2e-5)
+
+    def test_ada_layer_norm(self) -> None:
+        every = ("scale", "shift", "gate")
+        for per, shape, cond_shape, names in (
+            (1, (4, 64), (4, 64), every), (3, (2, 3, 64), (2, 64), every), (3, (2, 3, 64), (2, 1, 64), every[:2]),
+            (4, (6, 40), (2, 40), every), (100, (6, 40), (40,), every), (2, (4, 33), (2, 33), ("gate",)),
+            (1, (3, 8), (3, 8), ("shift",)), (2, (3, 8), (2, 8), ("scale",)),
+        ):
+            with self.subTest(per=per, shape=shape, names=names):
+                self.check_ada_layer_norm(per, shape, cond_shape, names)
+
+    def test_default_eps(self) -> None:
+        self.write("x.npy", Array("f32", (1, 4), [1e-3, -1e-3, 1e-3, -1e-3]))
+        for op, eps in (("rms_norm_fwd", 1e-6), ("layer_norm_fwd", 1e-5), ("ada_layer_norm_fwd", 1e-5)):
+            self.assertEqual(self.run_tool(op, "--x", "x.npy", "-o", "y.npy", "--rstd", "q.npy").returncode, 0)
+            self.assert_close(read(self.folder / "q.npy", "f32"), [1 / math.sqrt(1e-6 + eps)])
 
     def test_without_weight(self) -> None:
         x = sample("f32", (2, 40), 1)
@@ -252,6 +337,34 @@ class Bad(Case):
             self.refuse(rf"--weight: {name}\.npy has the shape \[.*\]; expected \[64\] as the rows of x",
                         "rms_norm_fwd", "--x", "x.npy", "--weight", f"{name}.npy", "-o", "y.npy")
 
+    def test_wrong_bias(self) -> None:
+        run = ("layer_norm_fwd", "--x", "x.npy", "-o", "y.npy")
+        self.write("b32.npy", sample("f32", (64,), 1))
+        self.write("long.npy", sample("f16", (65,), 1))
+        self.write("u16.npy", sample("bf16", (64,), 1))
+        self.refuse(r"--bias: none\.npy can't be opened", *run, "--bias", "none.npy")
+        self.refuse(r"--bias: u16\.npy holds uint16; expected f16 as in x, or f32", *run, "--bias", "u16.npy")
+        self.refuse(r"--bias: b32\.npy holds f32; expected f16 as in the weight", *run, "--weight", "w.npy", "--bias",
+                    "b32.npy")
+        self.refuse(r"--bias: long\.npy has the shape \[65\]; expected \[64\] as the rows of x", *run, "--bias",
+                    "long.npy")
+
+    def test_wrong_conditioning(self) -> None:
+        self.write("c32.npy", sample("f32", (3, 64), 1))
+        self.write("narrow.npy", sample("f16", (3, 63), 1))
+        self.write("two.npy", sample("f16", (2, 64), 1))
+        self.write("flat.npy", sample("f16", (192,), 1))
+        self.write("scalar.npy", sample("f16", (), 1))
+        for name in ("scale", "shift", "gate"):
+            run = ("ada_layer_norm_zero_fwd", "--x", "x.npy", "-o", "y.npy", f"--{name}")
+            self.refuse(rf"--{name}: none\.npy can't be opened", *run, "none.npy")
+            self.refuse(rf"--{name}: c32\.npy holds f32; expected f16 as in x", *run, "c32.npy")
+            for bad, shape in (("narrow", r"3, 63"), ("two", "2, 64"), ("flat", "192"), ("scalar", "")):
+                self.refuse(rf"--{name}: {bad}\.npy has the shape \[{shape}\]; expected \[\.\.\., 64\] with 3 rows in "
+                            "all, one for each 1 of x", *run, f"{bad}.npy")
+            self.refuse(rf"--{name}: r\.npy has the shape \[3, 64\]; expected \[\.\.\., 64\] with 2 rows in all, one "
+                        "for each 2 of x", *run, "r.npy", "--rows-per-cond", "2")
+
     def test_outputs(self) -> None:
         run = ("rms_norm_fwd", "--x", "x.npy")
         for path, reason in (("none/y.npy", "No such file or directory"), (".", "it is not a regular file"),
@@ -271,12 +384,30 @@ class Bad(Case):
         for expected, arguments in (
             ("expected one operation, got 0", (*x, *y)),
             ("expected one operation, got 2", ("rms_norm_fwd", "more", *x, *y)),
-            ("the operation is 'rms_norm'; expected one of rms_norm_fwd, fused_add_rms_norm_fwd", ("rms_norm", *x, *y)),
+            ("the operation is 'rms_norm'; expected one of rms_norm_fwd, fused_add_rms_norm_fwd, layer_norm_fwd, "
+             "fused_add_layer_norm_fwd, ada_layer_norm_fwd, ada_layer_norm_zero_fwd", ("rms_norm", *x, *y)),
             ("--x is missing", ("rms_norm_fwd", *y)),
             ("-o is missing", ("rms_norm_fwd", *x)),
             ("--residual is missing", ("fused_add_rms_norm_fwd", *x, *y)),
             ("--residual is given; rms_norm_fwd has no residual", ("rms_norm_fwd", *x, *y, "--residual", "r.npy")),
             ("--residual-out is given; rms_norm_fwd", ("rms_norm_fwd", *x, *y, "--residual-out", "s.npy")),
+            ("--residual is missing", ("fused_add_layer_norm_fwd", *x, *y)),
+            ("--bias is given; rms_norm_fwd has no bias", ("rms_norm_fwd", *x, *y, "--bias", "w.npy")),
+            ("--mean is given; fused_add_rms_norm_fwd has no mean", ("fused_add_rms_norm_fwd", *x, *y, "--residual",
+                                                                     "r.npy", "--mean", "m.npy")),
+            ("--scale is given; layer_norm_fwd has no scale", ("layer_norm_fwd", *x, *y, "--scale", "r.npy")),
+            ("--shift is given; rms_norm_fwd has no shift", ("rms_norm_fwd", *x, *y, "--shift", "r.npy")),
+            ("--gate is given; ada_layer_norm_fwd has no gate", ("ada_layer_norm_fwd", *x, *y, "--gate", "r.npy")),
+            ("--weight is given; ada_layer_norm_fwd has no weight", ("ada_layer_norm_fwd", *x, *y, "--weight",
+                                                                     "w.npy")),
+            ("--weight-offset is given; layer_norm_fwd has no weight_offset", ("layer_norm_fwd", *x, *y,
+                                                                               "--weight-offset", "0")),
+            ("--weight-offset is given; ada_layer_norm_fwd", ("ada_layer_norm_fwd", *x, *y, "--weight-offset", "1")),
+            ("--rows-per-cond is given; layer_norm_fwd has no rows_per_cond", ("layer_norm_fwd", *x, *y,
+                                                                               "--rows-per-cond", "1")),
+            *((f"--rows-per-cond is '{text}'; expected a whole number from 1 to 2147483647",
+               ("ada_layer_norm_fwd", *x, *y, "--rows-per-cond", text))
+              for text in ("0", "2147483648", "2.5", "x", "")),
             ("--eps is 'small'; expected a finite number", ("rms_norm_fwd", *x, *y, "--eps", "small")),
             ("--eps is 'nan'", ("rms_norm_fwd", *x, *y, "--eps", "nan")),
             ("--eps is '1e99'", ("rms_norm_fwd", *x, *y, "--eps", "1e99")),
