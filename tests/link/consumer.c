@@ -26,6 +26,10 @@ int main(int argc, char **argv) {
   nst_open_options options = NST_OPEN_OPTIONS_INIT;
   nst_rms_norm_fwd_args norm = NST_RMS_NORM_FWD_ARGS_INIT;
   nst_fused_add_rms_norm_fwd_args fused = NST_FUSED_ADD_RMS_NORM_FWD_ARGS_INIT;
+  nst_layer_norm_fwd_args layer = NST_LAYER_NORM_FWD_ARGS_INIT;
+  nst_fused_add_layer_norm_fwd_args fused_layer = NST_FUSED_ADD_LAYER_NORM_FWD_ARGS_INIT;
+  nst_ada_layer_norm_fwd_args ada = NST_ADA_LAYER_NORM_FWD_ARGS_INIT;
+  nst_ada_layer_norm_zero_fwd_args zero = NST_ADA_LAYER_NORM_ZERO_FWD_ARGS_INIT;
   nst_kernel_info row = NST_KERNEL_INFO_INIT;
   nst_device_facts device = NST_DEVICE_FACTS_INIT;
   nst_launch_info launch = NST_LAUNCH_INFO_INIT;
@@ -54,6 +58,10 @@ int main(int argc, char **argv) {
   fused.rows = 2, fused.n = 64, fused.x = x, fused.y = y;
   if (nst_rms_norm_fwd(NULL, &norm, NULL) != NST_ERROR_NULL_POINTER ||
       nst_fused_add_rms_norm_fwd(NULL, &fused, NULL) != NST_ERROR_NULL_POINTER ||
+      nst_layer_norm_fwd(NULL, &layer, NULL) != NST_ERROR_NULL_POINTER ||
+      nst_fused_add_layer_norm_fwd(NULL, &fused_layer, NULL) != NST_ERROR_NULL_POINTER ||
+      nst_ada_layer_norm_fwd(NULL, &ada, NULL) != NST_ERROR_NULL_POINTER ||
+      nst_ada_layer_norm_zero_fwd(NULL, &zero, NULL) != NST_ERROR_NULL_POINTER ||
       nst_launch_kernel(NULL, 0, &norm, NULL) != NST_ERROR_NULL_POINTER || nst_device(NULL, &device) == NST_OK ||
       nst_preload(NULL) == NST_OK || nst_close(NULL) != NST_OK) {
     printf("a call without a handle was taken\n");

@@ -35,6 +35,8 @@ static launch_function launch_kernel;
 static nst_rms_norm_fwd_args norm = NST_RMS_NORM_FWD_ARGS_INIT;
 static nst_fused_add_rms_norm_fwd_args fused = NST_FUSED_ADD_RMS_NORM_FWD_ARGS_INIT;
 
+static nst_ada_layer_norm_zero_fwd_args zero = NST_ADA_LAYER_NORM_ZERO_FWD_ARGS_INIT;
+
 static int launch_directly(void) {
   struct nst_rows_params params;
   memset(&params, 0, sizeof params);
@@ -47,6 +49,9 @@ static int launch_directly(void) {
 static int launch_norm(void) { return (int)nst_rms_norm_fwd(library, &norm, NULL); }
 
 static int launch_fused(void) { return (int)nst_fused_add_rms_norm_fwd(library, &fused, NULL); }
+
+/* The one with the most tensors. */
+static int launch_zero(void) { return (int)nst_ada_layer_norm_zero_fwd(library, &zero, NULL); }
 
 static double now(void) {
   struct timespec time;
@@ -109,6 +114,10 @@ int main(int argc, char **argv) {
   failed |= measure("nst_fused_add_rms_norm_fwd", launch_fused, direct);
   fused.y = (void *)(uintptr_t)fused.x, fused.residual_out = (void *)(uintptr_t)fused.residual;
   failed |= measure("the same, in place", launch_fused, direct);
+  zero.dtype = NST_DTYPE_BF16, zero.rows = 2048, zero.n = 1152, zero.rows_per_cond = 256;
+  zero.x = norm.x, zero.y = norm.y, zero.rstd = norm.rstd, zero.mean = (float *)(uintptr_t)0x700000000;
+  zero.scale = norm.weight, zero.shift = fused.residual_out, zero.gate = (void *)(uintptr_t)0x800000000;
+  failed |= measure("nst_ada_layer_norm_zero_fwd", launch_zero, direct);
   nst_close(library);
   return failed;
 }

@@ -67,7 +67,7 @@ extern const int fake_name_count;
 
 /* Writes a kernel image for these architectures, such as {90, 100}; returns its size. `image` has room for
  * FAKE_IMAGE_ROOM bytes. Behind FAKE_IMAGE_HEAD bytes each file has FAKE_IMAGE_ENTRY bytes, head included. */
-#define FAKE_IMAGE_ROOM 4096
+#define FAKE_IMAGE_ROOM 16384
 #define FAKE_IMAGE_HEAD 16
 #define FAKE_IMAGE_ENTRY 96
 size_t fake_image(unsigned char *image, const int *archs, int arch_count);
