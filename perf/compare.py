@@ -32,7 +32,7 @@ from peers.workloads import BadInput, Workload, load, part_of  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[1]
 REFUSED = "refused.json"  # in the cache: what could not be compiled, and why
-SMOKE = ("RMSNormFwd/llama-8b-decode/bf16", "FusedAddRMSNormFwd/llama-8b-decode/bf16")
+SMOKE = tuple(f"{op}/llama-8b-decode/bf16" for op in shared.OPERATIONS)
 
 
 def read_options(arguments: list[str]) -> argparse.Namespace:
@@ -44,7 +44,7 @@ def read_options(arguments: list[str]) -> argparse.Namespace:
                         help=f"only these alternatives, of {', '.join(ALTERNATIVES)}")
     parser.add_argument("--all-operations", action="store_true", help="also operations that the library doesn't have")
     parser.add_argument("--part", default="", metavar="I/N", help="only the I-th of N parts of the workloads")
-    parser.add_argument("--smoke", action="store_true", help="two small workloads, to see what works")
+    parser.add_argument("--smoke", action="store_true", help="a small workload of each operation, to see what works")
     parser.add_argument("--library", type=Path, default=ROOT / "build" / "libcompare.so", metavar="FILE",
                         help="the shared object of the build; default: build/libcompare.so")
     parser.add_argument("--cupti", metavar="FILE", help="libcupti.so.13; default: searched")
@@ -102,10 +102,19 @@ def driver_facts() -> dict[str, str]:
         return {}
 
 
+def command_line(arguments: list[str]) -> str:
+    """The command for the record. Of an absolute path the last part stays: where it lay says nothing elsewhere."""
+    def shown(argument: str) -> str:
+        option, equals, value = argument.partition("=") if argument.startswith("--") else ("", "", argument)
+        return option + equals + (Path(value).name if value.startswith("/") else value)
+
+    return shlex.join(["perf/compare.py", *map(shown, arguments)])
+
+
 def head(torch: Any, library: shared.Library, records: shared.Records, arguments: list[str]) -> dict[str, Any]:
     facts = driver_facts()
     device, date = torch.cuda.get_device_name(), datetime.datetime.now(datetime.timezone.utc).strftime("%F %T UTC")
-    run = {"device": device, "date": date, "command": shlex.join(["perf/compare.py", *arguments]),
+    run = {"device": device, "date": date, "command": command_line(arguments),
            "clocks": {key: facts[key] for key in facts if key != "driver_version"}, "cupti": records.version}
     return {"device": device, "driver": facts.get("driver_version", "not told"), "date": date,
             "build_id": library.build_id(), "versions": versions(torch), "runs": [run], "workloads": []}

@@ -73,8 +73,7 @@ size_t candidate_by_symbol(const char *symbol) {
 static nst_status launch(struct bench *b, const struct workload *w, const struct tensors *t, size_t index) {
   const struct gpu *g = &b->card->gpu;
   if (index != CANDIDATE_CHOSEN) return nst_launch_kernel(g->library, index, &t->args, g->stream);
-  if (op_adds_residual(w->op)) return nst_fused_add_rms_norm_fwd(g->library, &t->args.fused, g->stream);
-  return nst_rms_norm_fwd(g->library, &t->args.rms, g->stream);
+  return rows_launch(g->library, w->op, &t->args, g->stream);
 }
 
 static void name_choice(struct bench *b, const struct workload *w, const struct tensors *t, struct candidate *c) {

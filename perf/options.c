@@ -13,6 +13,8 @@ enum option_id {
   OPT_OP,
   OPT_DTYPE,
   OPT_WEIGHT_DTYPE,
+  OPT_WITHOUT,
+  OPT_ROWS_PER_COND,
   OPT_ROWS,
   OPT_N,
   OPT_X_STRIDE,
@@ -44,6 +46,8 @@ static const struct option long_options[] = {
     {"op", required_argument, NULL, OPT_OP},
     {"dtype", required_argument, NULL, OPT_DTYPE},
     {"weight-dtype", required_argument, NULL, OPT_WEIGHT_DTYPE},
+    {"without", required_argument, NULL, OPT_WITHOUT},
+    {"rows-per-cond", required_argument, NULL, OPT_ROWS_PER_COND},
     {"rows", required_argument, NULL, OPT_ROWS},
     {"n", required_argument, NULL, OPT_N},
     {"x-stride", required_argument, NULL, OPT_X_STRIDE},
@@ -79,13 +83,16 @@ void options_help(FILE *to) {
       "  --workloads FILE      perf/workloads.json where not given\n"
       "  --match TEXT          those whose id contains TEXT\n"
       "or one shape:\n"
-      "  --op OP               rms_norm_fwd or fused_add_rms_norm_fwd\n"
+      "  --op OP               rms_norm_fwd, fused_add_rms_norm_fwd, layer_norm_fwd, fused_add_layer_norm_fwd,\n"
+      "                        ada_layer_norm_fwd or ada_layer_norm_zero_fwd\n"
       "  --dtype TYPE          f16, bf16 or f32\n"
-      "  --weight-dtype TYPE   f16, bf16, f32 or none; the data's type where not given\n"
+      "  --weight-dtype TYPE   of weight and bias: f16, bf16 or f32; the data's type where not given\n"
+      "  --without L           of weight, bias, scale, shift and gate those that are left out, with commas between\n"
       "  --rows R --n N        [R][N] elements\n"
+      "  --rows-per-cond C     rows of x that share a row of scale, shift and gate; 1 where not given\n"
       "  --x-stride S          elements from a row of x to the next; N where not given\n"
       "  --offset E            every tensor starts E elements off a 256-byte boundary\n"
-      "  --eps EPS             1e-6 where not given\n"
+      "  --eps EPS             the operation's default where not given\n"
       "Which kernels: the one that the library chooses, and\n"
       "  --strategy S          those of one strategy: warp, block, persist, reread, cluster, ring, loop\n"
       "  --kernel SYMBOL       one by its name\n"
@@ -129,15 +136,31 @@ static int positive(const char *name, const char *text, double low, double *valu
   return 0;
 }
 
-/* Which options of a shape were given. */
+/* What was given of a shape; the rest follows from the operation, which may come last. */
 struct given {
-  int op, dtype, weight, rows, n, other;
+  int op, dtype, rows, n, eps, other;
+  nst_dtype weight_dtype;
+  int64_t rows_per_cond;
+  const char *without;
 };
 
-static int parse_weight(const char *text, struct options *o, struct problem *p) {
-  o->shape.has_weight = strcmp(text, "none") != 0;
-  if (!o->shape.has_weight || dtype_from_name(text, &o->shape.weight_dtype)) return 0;
-  return problem(p, "--weight-dtype is \"%s\", expected f16, bf16, f32 or none.", text);
+static int parse_op(const char *text, nst_op *op, struct problem *p) {
+  char expected[256] = "";
+  if (op_from_name(text, op)) return 0;
+  for (int i = 0; i < ROWS_OPS; i++) {
+    const size_t used = strlen(expected);
+    snprintf(expected + used, sizeof expected - used, "%s%s",
+             i == 0             ? ""
+             : i + 1 < ROWS_OPS ? ", "
+                                : " or ",
+             op_name((nst_op)i));
+  }
+  return problem(p, "--op is \"%s\", expected %s.", text, expected);
+}
+
+static int parse_dtype(const char *name, const char *text, nst_dtype *dtype, struct problem *p) {
+  if (dtype_from_name(text, dtype)) return 0;
+  return problem(p, "--%s is \"%s\", expected f16, bf16 or f32.", name, text);
 }
 
 static int parse_shape_option(int id, const char *text, struct options *o, struct given *given, struct problem *p) {
@@ -146,15 +169,20 @@ static int parse_shape_option(int id, const char *text, struct options *o, struc
   switch (id) {
     case OPT_OP:
       given->op = 1;
-      if (op_from_name(text, &w->op)) return 0;
-      return problem(p, "--op is \"%s\", expected rms_norm_fwd or fused_add_rms_norm_fwd.", text);
+      return parse_op(text, &w->op, p);
     case OPT_DTYPE:
       given->dtype = 1;
-      if (dtype_from_name(text, &w->dtype)) return 0;
-      return problem(p, "--dtype is \"%s\", expected f16, bf16 or f32.", text);
+      return parse_dtype("dtype", text, &w->dtype, p);
     case OPT_WEIGHT_DTYPE:
-      given->weight = 1;
-      return parse_weight(text, o, p);
+      given->other = 1;
+      return parse_dtype("weight-dtype", text, &given->weight_dtype, p);
+    case OPT_WITHOUT:
+      given->other = 1;
+      given->without = text;
+      return 0;
+    case OPT_ROWS_PER_COND:
+      given->other = 1;
+      return whole("rows-per-cond", text, 1, INT32_MAX, &given->rows_per_cond, p);
     case OPT_ROWS:
       given->rows = 1;
       return whole("rows", text, 1, INT32_MAX, &w->rows, p);
@@ -168,7 +196,7 @@ static int parse_shape_option(int id, const char *text, struct options *o, struc
       given->other = 1;
       return whole("offset", text, 0, 4096, &w->offset, p);
     default:
-      given->other = 1;
+      given->eps = given->other = 1;
       if (positive("eps", text, 0, &number, p)) return -1;
       w->eps = (float)number;
       return 0;
@@ -224,24 +252,57 @@ static int parse_option(int id, const char *text, struct options *o, struct give
   }
 }
 
+/* Takes the tensors of a list out of a workload. */
+static int leave_out(const char *list, struct workload *w, struct problem *p) {
+  for (const char *at = list;; at++) {
+    const size_t length = strcspn(at, ",");
+    int i = 0;
+    for (; i < ROWS_INPUTS; i++) {
+      const char *name = rows_tensor_name((enum rows_tensor)i);
+      if (op_has(w->op, (enum rows_tensor)i) && !op_needs(w->op, (enum rows_tensor)i) && strlen(name) == length &&
+          memcmp(name, at, length) == 0)
+        break;
+    }
+    if (i == ROWS_INPUTS)
+      return problem(p, "--without names \"%.*s\", expected inputs that %s can do without.", (int)length, at,
+                     op_name(w->op));
+    w->has[i] = 0;
+    at += length;
+    if (!*at) return 0;
+  }
+}
+
 static int finish_shape(struct options *o, const struct given *given, struct problem *p) {
   struct workload *w = &o->shape;
   o->has_shape = given->op;
   if (!given->op) {
-    if (!given->dtype && !given->weight && !given->rows && !given->n && !given->other) return 0;
+    if (!given->dtype && !given->rows && !given->n && !given->other) return 0;
     return problem(p, "--op is missing: --dtype, --rows, --n and what belongs to them describe one shape of it.");
   }
   if (!given->dtype || !given->rows || !given->n)
     return problem(p, "--%s is missing, expected with --op.", !given->dtype ? "dtype" : !given->rows ? "rows" : "n");
   if (o->match)
     return problem(p, "--match picks workloads of the file, and --op gives one of its own: give one of them.");
-  if (!given->weight) w->has_weight = 1;
-  if (!given->weight || !w->has_weight) w->weight_dtype = w->dtype;
-  if (w->weight_dtype != w->dtype && w->weight_dtype != NST_DTYPE_F32)
-    return problem(p, "--weight-dtype differs from --dtype, expected the same, f32 or none.");
-  snprintf(w->id, sizeof w->id, "%s/%s/%lldx%lld", op_name(w->op),
-           w->has_weight ? types_name(w->dtype, w->weight_dtype) : types_name(w->dtype, w->dtype), (long long)w->rows,
-           (long long)w->n);
+  const struct workload said = *w;
+  workload_init(w, said.op);
+  w->dtype = w->weight_dtype = said.dtype;
+  w->rows = said.rows, w->n = said.n, w->x_stride = said.x_stride, w->offset = said.offset;
+  if (given->eps) w->eps = said.eps;
+  if (given->without && leave_out(given->without, w, p)) return -1;
+  if (given->weight_dtype) {
+    if (!w->has[ROWS_WEIGHT] && !w->has[ROWS_BIAS])
+      return problem(p, "--weight-dtype is given, but neither a weight nor a bias is there.");
+    if (given->weight_dtype != w->dtype && given->weight_dtype != NST_DTYPE_F32)
+      return problem(p, "--weight-dtype differs from --dtype, expected the same or f32.");
+    w->weight_dtype = given->weight_dtype;
+  }
+  if (given->rows_per_cond) {
+    if (!op_has(w->op, ROWS_SCALE))
+      return problem(p, "--rows-per-cond is given, but %s has no scale, shift or gate.", op_name(w->op));
+    w->rows_per_cond = given->rows_per_cond;
+  }
+  snprintf(w->id, sizeof w->id, "%s/%s/%lldx%lld", op_name(w->op), types_name(w->dtype, w->weight_dtype),
+           (long long)w->rows, (long long)w->n);
   return 0;
 }
 
@@ -249,7 +310,6 @@ int options_parse(int argc, char **argv, struct options *o, struct problem *p) {
   memset(o, 0, sizeof *o);
   o->workloads = "perf/workloads.json";
   o->host = 1;
-  o->shape.eps = 1e-6f;
   struct given given = {0};
   optind = 0; /* glibc: start over */
   opterr = 0; /* the sentences are ours */

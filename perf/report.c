@@ -183,10 +183,12 @@ static json_t *candidate_json(const struct candidate *c) {
 
 static json_t *result_json(const struct result *x) {
   const struct workload *w = &x->workload;
-  json_t *json = json_pack("{ss ss ss ss sI sI sI}", "id", w->id, "op", op_name(w->op), "dtype", half_name(w->dtype),
-                           "weight_dtype", w->has_weight ? half_name(w->weight_dtype) : "none", "rows",
-                           (json_int_t)w->rows, "n", (json_int_t)w->n, "bytes", (json_int_t)workload_bytes(w));
+  json_t *json =
+      json_pack("{ss ss ss ss sI sI sI}", "id", w->id, "op", op_name(w->op), "dtype", half_name(w->dtype),
+                "weight_dtype", w->has[ROWS_WEIGHT] || w->has[ROWS_BIAS] ? half_name(w->weight_dtype) : "none", "rows",
+                (json_int_t)w->rows, "n", (json_int_t)w->n, "bytes", (json_int_t)workload_bytes(w));
   if (w->x_stride) json_object_set_new(json, "x_stride", json_integer(w->x_stride));
+  if (w->rows_per_cond > 1) json_object_set_new(json, "rows_per_cond", json_integer(w->rows_per_cond));
   if (w->offset) json_object_set_new(json, "offset", json_integer(w->offset));
   json_object_set_new(json, "copy_us", json_real(x->floor.us));
   json_object_set_new(

@@ -1,17 +1,20 @@
 #!/usr/bin/env python3
 """From the record of perf/compare.py to the page and the pictures that are kept in perf/results/.
 
-    python3 perf/report.py perf/results/compare.json [--anchors FILE] [--tune-log FILE] [--pictures]
+    python3 perf/report.py perf/results/compare.json [--anchors FILE] [--tune-log FILE] [--pictures] [--readme FILE]
 
-writes compare.md beside the record, and with --pictures compare-*.png (which takes matplotlib). Ratios are our cold
-time over another: below 1 we are faster.
+writes compare.md beside the record, with --pictures compare-*.png (which takes matplotlib), and with --readme the table
+of means between two marks of that file. Ratios are our cold time over another: below 1 we are faster.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
+import re
 import sys
+import textwrap
 from pathlib import Path
 from typing import Any, Iterable
 
@@ -22,6 +25,9 @@ from peers.stats import geometric_mean  # noqa: E402
 from peers.workloads import BadInput  # noqa: E402
 
 WORST = 5
+PICTURES = ("ratio", "floor", "by-n", "by-rows")  # in the order of the page
+README_BEGIN, README_END = "<!-- compare: begin -->", "<!-- compare: end -->"
+WIDTH = 120
 ANCHOR_SLACK, ANCHOR_ABOVE_US = 0.15, 5.0
 NEAR, CHANGES_ABOVE = 1.2, 1.02  # a strategy within 20 % of the fastest is drawn; one 2 % faster takes over
 Record = dict[str, Any]
@@ -240,6 +246,39 @@ def page(record: Record, anchors: Record | None = None, pictures: Iterable[str] 
     return "\n".join([*parts, *anchors_part(record, anchors)])
 
 
+# ---- The README ---------------------------------------------------------------------------------------------------
+
+
+def readme_block(record: Record, folder: str, stem: str) -> str:
+    """The table of means, what was measured and how to repeat it; `folder`: of the page, as the README sees it."""
+    commands = " and ".join(f"`{command}`" for command in dict.fromkeys(run["command"] for run in record["runs"]))
+    text = (f"Our cold time over others' (geometric means) on one {record['device']}, driver {record['driver']}, "
+            f"{record['date']}, build `{record['build_id']}`, by {commands}. Every workload and alternative: "
+            f"[{stem}.md]({folder}{stem}.md).")
+    wrapped = textwrap.wrap(text, WIDTH, break_long_words=False, break_on_hyphens=False)
+    picture = f"![Our cold time over the best alternative's]({folder}{stem}-ratio.png)"
+    return "\n".join([*means(record), "", *wrapped, "", picture])
+
+
+def with_block(text: str, block: str) -> str:
+    """The text with the block between its marks."""
+    parts = re.split(f"^({re.escape(README_BEGIN)}|{re.escape(README_END)})$", text, flags=re.MULTILINE)
+    if parts[1::2] != [README_BEGIN, README_END]:
+        raise BadInput(f'has not the two lines "{README_BEGIN}" and "{README_END}", once and in this order.')
+    return f"{parts[0]}{README_BEGIN}\n{block}\n{README_END}{parts[4]}"
+
+
+def write_readme(path: Path, record: Record, out: Path) -> None:
+    folder = os.path.relpath(out.parent, path.parent) + "/"
+    try:
+        text = with_block(path.read_text(encoding="utf-8"), readme_block(record, folder.removeprefix("./"), out.stem))
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise BadInput(f"{path}: can't be rewritten ({error.strerror}).") from error
+    except BadInput as problem:
+        raise BadInput(f"{path}: {problem}") from problem
+
+
 # ---- Series for the pictures -------------------------------------------------------------------------------------
 
 
@@ -417,6 +456,8 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--tune-log", type=Path, metavar="FILE",
                         help="what nst-bench --tune --json FILE wrote: for the picture of strategies against rows")
     parser.add_argument("--pictures", action="store_true", help="draw the pictures, too (takes matplotlib)")
+    parser.add_argument("--readme", type=Path, metavar="FILE",
+                        help=f"replace what stands between its lines {README_BEGIN} and {README_END}")
     options = parser.parse_args(arguments)
     out = options.out or options.record.with_suffix(".md")
     try:
@@ -426,8 +467,10 @@ def main(arguments: list[str]) -> int:
         if options.pictures:
             pictures = draw(record, tune_log, out.parent, out.stem)
         else:
-            pictures = sorted(path.name for path in out.parent.glob(f"{out.stem}-*.png"))
+            pictures = [name for what in PICTURES if (out.parent / (name := f"{out.stem}-{what}.png")).exists()]
         out.write_text(page(record, anchors, pictures), encoding="utf-8")
+        if options.readme:
+            write_readme(options.readme, record, out)
     except BadInput as problem:
         print(f"report.py: {problem}", file=sys.stderr)
         return 2

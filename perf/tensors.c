@@ -82,42 +82,34 @@ static int fill_arena(struct bench *b, struct arena *arena, nst_dtype dtype, siz
   return card_sync(b->card, p);
 }
 
+/* The arenas of data and conditioning, of weight and bias, and of what is written. */
+enum { IN, WEIGHTS, OUT, ROOMS };
+
+static int room_of(enum rows_tensor tensor) {
+  return tensor >= ROWS_INPUTS ? OUT : rows_tensor_shape(tensor) == SHAPE_ROW ? WEIGHTS : IN;
+}
+
 int tensors_place(struct bench *b, const struct workload *w, size_t copied, struct tensors *t, struct problem *p) {
-  const int adds = op_adds_residual(w->op);
-  const size_t shift = (size_t)w->offset * half_size(w->dtype);
-  const size_t x_bytes = round_up((size_t)workload_x_extent(w) + shift, ALIGNMENT);
-  const size_t dense = round_up((size_t)w->rows * (size_t)w->n * half_size(w->dtype) + shift, ALIGNMENT);
-  memset(t, 0, sizeof *t);
-  t->in_bytes = x_bytes + (adds ? dense : 0);
-  t->out_bytes = dense * (adds ? 2 : 1);
-  if (arena_reserve(b, &b->in, t->in_bytes > copied ? t->in_bytes : copied, p) ||
-      arena_reserve(b, &b->out, t->out_bytes > copied ? t->out_bytes : copied, p) ||
-      fill_arena(b, &b->in, w->dtype, 0, p))
+  struct arena *const arenas[ROOMS] = {&b->in, &b->weight, &b->out};
+  size_t at[ROWS_TENSORS], used[ROOMS] = {0};
+  for (int i = 0; i < ROWS_TENSORS; i++) {
+    const struct matrix m = workload_matrix(w, (enum rows_tensor)i);
+    size_t *end = &used[room_of((enum rows_tensor)i)];
+    if (!w->has[i]) continue;
+    at[i] = *end + (size_t)w->offset * half_size(m.dtype);
+    *end = round_up(at[i] + (size_t)matrix_extent(&m), ALIGNMENT);
+  }
+  if (arena_reserve(b, &b->in, used[IN] > copied ? used[IN] : copied, p) ||
+      arena_reserve(b, &b->out, used[OUT] > copied ? used[OUT] : copied, p) ||
+      arena_reserve(b, &b->weight, used[WEIGHTS], p) || fill_arena(b, &b->in, w->dtype, 0, p) ||
+      fill_arena(b, &b->weight, w->weight_dtype, PATTERN_BYTES / 4, p))
     return -1;
-  char *in = b->in.base, *out = b->out.base;
-  t->x = in + shift;
-  if (adds) t->residual = in + x_bytes + shift;
-  t->y = out + shift;
-  if (adds) t->residual_out = out + dense + shift;
-  if (w->has_weight) {
-    const size_t weight_shift = (size_t)w->offset * half_size(w->weight_dtype);
-    if (arena_reserve(b, &b->weight, (size_t)w->n * half_size(w->weight_dtype) + weight_shift, p) ||
-        fill_arena(b, &b->weight, w->weight_dtype, PATTERN_BYTES / 4, p))
-      return -1;
-    t->weight = (char *)b->weight.base + weight_shift;
-  }
-  if (adds) {
-    t->args.fused = (nst_fused_add_rms_norm_fwd_args)NST_FUSED_ADD_RMS_NORM_FWD_ARGS_INIT;
-    nst_fused_add_rms_norm_fwd_args *a = &t->args.fused;
-    a->dtype = w->dtype, a->weight_dtype = w->weight_dtype, a->rows = w->rows, a->n = w->n, a->eps = w->eps;
-    a->x = t->x, a->x_stride = w->x_stride, a->residual = t->residual, a->weight = t->weight;
-    a->y = t->y, a->residual_out = t->residual_out;
-  } else {
-    t->args.rms = (nst_rms_norm_fwd_args)NST_RMS_NORM_FWD_ARGS_INIT;
-    nst_rms_norm_fwd_args *a = &t->args.rms;
-    a->dtype = w->dtype, a->weight_dtype = w->weight_dtype, a->rows = w->rows, a->n = w->n, a->eps = w->eps;
-    a->x = t->x, a->x_stride = w->x_stride, a->weight = t->weight, a->y = t->y;
-  }
+  struct rows_call call = {.op = w->op, .dtype = w->dtype, .weight_dtype = w->weight_dtype};
+  call.rows = w->rows, call.n = w->n, call.rows_per_cond = w->rows_per_cond, call.eps = w->eps;
+  call.stride[ROWS_X] = w->x_stride;
+  for (int i = 0; i < ROWS_TENSORS; i++)
+    if (w->has[i]) call.tensor[i] = (char *)arenas[room_of((enum rows_tensor)i)]->base + at[i];
+  *t = (struct tensors){.call = call, .args = rows_args_of(&call), .out_bytes = used[OUT]};
   return 0;
 }
 
@@ -127,48 +119,64 @@ int tensors_poison(struct bench *b, const struct tensors *t, struct problem *p) 
 
 /* ---- Checking ----------------------------------------------------------------------------------------------- */
 
-/* One row of each tensor on the host. */
-struct host_row {
-  char *x, *residual, *weight, *y, *residual_out;
+/* A row of each tensor that the workload has on the host. */
+struct host_rows {
+  char *row[ROWS_TENSORS];
 };
 
-static int check_row(struct bench *b, const struct workload *w, const struct tensors *t, const struct host_row *h,
+static int fetch(struct bench *b, const struct workload *w, const struct tensors *t, enum rows_tensor tensor,
+                 int64_t row, struct host_rows *h, struct problem *p) {
+  const struct matrix m = workload_matrix(w, tensor);
+  const size_t size = half_size(m.dtype);
+  const char *from = (const char *)t->call.tensor[tensor] + (size_t)(row * m.stride) * size;
+  return card_download(b->card, h->row[tensor], from, (size_t)m.n * size, p);
+}
+
+static struct oracle_tensor as_oracle(const struct workload *w, const struct host_rows *h, enum rows_tensor tensor) {
+  const struct matrix m = workload_matrix(w, tensor);
+  return (struct oracle_tensor){h->row[tensor], m.dtype, m.n};
+}
+
+static int check_row(struct bench *b, const struct workload *w, const struct tensors *t, struct host_rows *h,
                      int64_t row, struct oracle_report *report, struct problem *p) {
-  const int64_t size = (int64_t)half_size(w->dtype), x_stride = w->x_stride ? w->x_stride : w->n;
-  const size_t bytes = (size_t)(w->n * size);
-  const int64_t dense = row * w->n * size;
-  if (card_download(b->card, h->x, (const char *)t->x + row * x_stride * size, bytes, p) ||
-      card_download(b->card, h->y, (const char *)t->y + dense, bytes, p))
-    return -1;
-  if (t->residual && (card_download(b->card, h->residual, (const char *)t->residual + dense, bytes, p) ||
-                      card_download(b->card, h->residual_out, (const char *)t->residual_out + dense, bytes, p)))
-    return -1;
-  struct oracle_rms in = {.n = w->n, .eps = w->eps};
-  in.x = (struct oracle_tensor){h->x, w->dtype, w->n};
-  if (t->residual) in.residual = (struct oracle_tensor){h->residual, w->dtype, w->n};
-  if (t->weight) in.weight = (struct oracle_tensor){h->weight, w->weight_dtype, w->n};
-  struct oracle_rms_result result = {.y = {h->y, w->dtype, w->n}};
-  if (t->residual) result.residual_out = (struct oracle_tensor){h->residual_out, w->dtype, w->n};
+  for (int i = 0; i < ROWS_TENSORS; i++) {
+    const enum rows_shape shape = rows_tensor_shape((enum rows_tensor)i);
+    if (!w->has[i] || shape == SHAPE_ROW) continue;
+    if (fetch(b, w, t, (enum rows_tensor)i, shape == SHAPE_COND ? row / w->rows_per_cond : row, h, p)) return -1;
+  }
+  const struct oracle_rows in = {.op = w->op,
+                                 .n = w->n,
+                                 .x = as_oracle(w, h, ROWS_X),
+                                 .residual = as_oracle(w, h, ROWS_RESIDUAL),
+                                 .weight = as_oracle(w, h, ROWS_WEIGHT),
+                                 .bias = as_oracle(w, h, ROWS_BIAS),
+                                 .scale = as_oracle(w, h, ROWS_SCALE),
+                                 .shift = as_oracle(w, h, ROWS_SHIFT),
+                                 .gate = as_oracle(w, h, ROWS_GATE),
+                                 .eps = w->eps};
+  const struct oracle_result result = {.y = as_oracle(w, h, ROWS_Y),
+                                       .residual_out = as_oracle(w, h, ROWS_RESIDUAL_OUT)};
   const int was_right = report->what == NULL;
-  oracle_rms_compare(&in, &result, 0, report);
+  oracle_compare(&in, &result, 0, report);
   if (was_right && report->what) report->row = row;
   return 0;
 }
 
-static int check_rows(struct bench *b, const struct workload *w, const struct tensors *t, int max_rows, char *host,
-                      struct candidate *c, struct problem *p) {
-  const size_t bytes = (size_t)w->n * half_size(w->dtype);
-  const struct host_row h = {host, host + bytes, host + 4 * bytes, host + 2 * bytes, host + 3 * bytes};
-  if (t->weight && card_download(b->card, h.weight, t->weight, (size_t)w->n * half_size(w->weight_dtype), p)) return -1;
+static int check_rows(struct bench *b, const struct workload *w, const struct tensors *t, int max_rows,
+                      struct host_rows *h, struct candidate *c, struct problem *p) {
   struct oracle_report report = ORACLE_REPORT_INIT;
   uint64_t state = 7;
   int64_t rows = CHECKED_ELEMENTS / w->n;
   rows = rows > max_rows ? max_rows : rows < 3 ? 3 : rows;
   if (rows > w->rows) rows = w->rows;
+  for (int i = 0; i < ROWS_INPUTS; i++)
+    if (w->has[i] && rows_tensor_shape((enum rows_tensor)i) == SHAPE_ROW &&
+        fetch(b, w, t, (enum rows_tensor)i, 0, h, p))
+      return -1;
   for (int64_t i = 0; i < rows; i++) {
     int64_t row = i;
     if (rows < w->rows && i > 0) row = i + 1 == rows ? w->rows - 1 : (int64_t)(random_bits(&state) % (uint64_t)w->rows);
-    if (check_row(b, w, t, &h, row, &report, p)) return -1;
+    if (check_row(b, w, t, h, row, &report, p)) return -1;
   }
   c->checked_rows = rows;
   c->max_ulp = report.y_ulps;
@@ -183,10 +191,13 @@ static int check_rows(struct bench *b, const struct workload *w, const struct te
 
 int tensors_check(struct bench *b, const struct workload *w, const struct tensors *t, int max_rows,
                   struct candidate *candidate, struct problem *p) {
-  /* Four rows of the data's type and the weight, which may be twice as wide. */
-  char *host = malloc((size_t)w->n * (4 * half_size(w->dtype) + half_size(w->weight_dtype)));
+  const size_t row_bytes = round_up((size_t)w->n * sizeof(float), sizeof(float[4])); /* of the widest type */
+  char *host = malloc(ROWS_TENSORS * row_bytes);
   if (!host) return problem(p, "out of memory for rows of %lld elements.", (long long)w->n);
-  const int failed = check_rows(b, w, t, max_rows, host, candidate, p);
+  struct host_rows h = {{NULL}};
+  for (int i = 0; i < ROWS_TENSORS; i++)
+    if (w->has[i]) h.row[i] = host + (size_t)i * row_bytes;
+  const int failed = check_rows(b, w, t, max_rows, &h, candidate, p);
   free(host);
   return failed;
 }

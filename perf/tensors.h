@@ -6,16 +6,10 @@
 
 #include "measure.h"
 
-union tensors_args {
-  nst_rms_norm_fwd_args rms;
-  nst_fused_add_rms_norm_fwd_args fused;
-};
-
 struct tensors {
-  const void *x, *residual, *weight;
-  void *y, *residual_out;
-  size_t in_bytes, out_bytes; /* of the arenas, that tensors lie in */
-  union tensors_args args;
+  struct rows_call call; /* its tensors on the device */
+  union rows_args args;
+  size_t out_bytes; /* of the arena that the outputs lie in */
 };
 
 /* Takes room in the bench's arenas, fills the inputs with random numbers where they are not yet, and sets the

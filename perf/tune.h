@@ -23,8 +23,8 @@ struct tune_range {
 size_t tune_ranges(const int64_t *rows, size_t row_count, const double *times, size_t candidate_count,
                    struct tune_range ranges[TUNE_RANGES_MAX]);
 
-/* The shape that stands for a kind of call: n of the bucket for exact access, one vector less for masked, one element
- * less and off the 16-byte boundary for unaligned. */
+/* The shape that stands for a kind of call, with all inputs and a row of conditioning for each row of x: n of the
+ * bucket for exact access, one vector less for masked, one element less and off the 16-byte boundary for unaligned. */
 void tune_shape(const nst_kernel_info *cell, int64_t rows, struct workload *w);
 
 /* Runs the tuner and merges what it found into the file o->tune: entries of the same kind of call are replaced, others

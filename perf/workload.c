@@ -6,84 +6,60 @@
 
 #include "half.h"
 
-/* An operation grows into the bench by a line here and its tensors in measure.c and check.c. */
-static const struct {
-  nst_op op;
-  const char *name, *published_name;
-  int adds_residual;
-} ops[] = {
-    {NST_OP_RMS_NORM_FWD, "rms_norm_fwd", "RMSNormFwd", 0},
-    {NST_OP_FUSED_ADD_RMS_NORM_FWD, "fused_add_rms_norm_fwd", "FusedAddRMSNormFwd", 1},
+/* As the file of workloads writes them. */
+static const char *const published_names[ROWS_OPS] = {
+    [NST_OP_RMS_NORM_FWD] = "RMSNormFwd",
+    [NST_OP_FUSED_ADD_RMS_NORM_FWD] = "FusedAddRMSNormFwd",
+    [NST_OP_LAYER_NORM_FWD] = "LayerNormFwd",
+    [NST_OP_FUSED_ADD_LAYER_NORM_FWD] = "FusedAddLayerNormFwd",
+    [NST_OP_ADA_LAYER_NORM_FWD] = "AdaLayerNormFwd",
+    [NST_OP_ADA_LAYER_NORM_ZERO_FWD] = "AdaLayerNormZeroFwd",
 };
-enum { OP_COUNT = sizeof ops / sizeof ops[0] };
-
-static const struct {
-  nst_dtype dtype;
-  const char *name, *with_f32_weight;
-} dtypes[] = {
-    {NST_DTYPE_F16, "f16", "f16w32"},
-    {NST_DTYPE_BF16, "bf16", "bf16w32"},
-    {NST_DTYPE_F32, "f32", "f32"},
-};
-enum { DTYPE_COUNT = sizeof dtypes / sizeof dtypes[0] };
-
-static const char *const strategies[] = {"warp", "block", "persist", "reread", "cluster", "ring", "loop"};
-enum { STRATEGY_COUNT = sizeof strategies / sizeof strategies[0] };
-static const char *const accesses[] = {"exact", "masked", "unaligned"};
-
-const char *op_name(nst_op op) {
-  for (int i = 0; i < OP_COUNT; i++)
-    if (ops[i].op == op) return ops[i].name;
-  return "unknown";
-}
-
-int op_from_name(const char *name, nst_op *op) {
-  for (int i = 0; i < OP_COUNT; i++)
-    if (strcmp(ops[i].name, name) == 0 || strcmp(ops[i].published_name, name) == 0) return *op = ops[i].op, 1;
-  return 0;
-}
-
-int op_adds_residual(nst_op op) {
-  for (int i = 0; i < OP_COUNT; i++)
-    if (ops[i].op == op) return ops[i].adds_residual;
-  return 0;
-}
 
 int dtype_from_name(const char *name, nst_dtype *dtype) {
-  for (int i = 0; i < DTYPE_COUNT; i++)
-    if (strcmp(dtypes[i].name, name) == 0) return *dtype = dtypes[i].dtype, 1;
+  for (int i = NST_DTYPE_F16; i <= NST_DTYPE_F32; i++)
+    if (strcmp(half_name((nst_dtype)i), name) == 0) return *dtype = (nst_dtype)i, 1;
   return 0;
 }
 
-const char *types_name(nst_dtype dtype, nst_dtype weight_dtype) {
-  for (int i = 0; i < DTYPE_COUNT; i++)
-    if (dtypes[i].dtype == dtype) return weight_dtype == NST_DTYPE_F32 ? dtypes[i].with_f32_weight : dtypes[i].name;
-  return "unknown";
+void workload_init(struct workload *w, nst_op op) {
+  memset(w, 0, sizeof *w);
+  w->op = op;
+  w->rows_per_cond = 1;
+  w->eps = op_eps(op);
+  for (int i = 0; i <= ROWS_RESIDUAL_OUT; i++) w->has[i] = (unsigned char)op_has(op, (enum rows_tensor)i);
 }
 
-const char *strategy_name(nst_strategy strategy) {
-  return (unsigned)strategy < STRATEGY_COUNT ? strategies[strategy] : "unknown";
+struct matrix workload_matrix(const struct workload *w, enum rows_tensor tensor) {
+  struct matrix m = {w->rows, w->n, w->n, w->dtype};
+  switch (rows_tensor_shape(tensor)) {
+    case SHAPE_DATA:
+      if (tensor == ROWS_X && w->x_stride) m.stride = w->x_stride;
+      break;
+    case SHAPE_COND:
+      m.rows = rows_of_cond(w->rows, w->rows_per_cond);
+      break;
+    case SHAPE_ROW:
+      m.rows = 1, m.dtype = w->weight_dtype;
+      break;
+    case SHAPE_COLUMN:
+      m.n = m.stride = 1, m.dtype = NST_DTYPE_F32;
+      break;
+  }
+  return m;
 }
 
-int strategy_from_name(const char *name, nst_strategy *strategy) {
-  for (int i = 0; i < STRATEGY_COUNT; i++)
-    if (strcmp(strategies[i], name) == 0) return *strategy = (nst_strategy)i, 1;
-  return 0;
-}
-
-const char *access_name(nst_access access) {
-  return (unsigned)access < sizeof accesses / sizeof accesses[0] ? accesses[access] : "unknown";
+int64_t matrix_extent(const struct matrix *m) {
+  return m->rows > 0 ? ((m->rows - 1) * m->stride + m->n) * (int64_t)half_size(m->dtype) : 0;
 }
 
 int64_t workload_bytes(const struct workload *w) {
-  const int64_t tensors = op_adds_residual(w->op) ? 4 : 2; /* x, y and, with a residual, residual and residual_out */
-  const int64_t weight = w->has_weight ? w->n * (int64_t)half_size(w->weight_dtype) : 0;
-  return w->rows > 0 ? tensors * w->rows * w->n * (int64_t)half_size(w->dtype) + weight : 0;
-}
-
-int64_t workload_x_extent(const struct workload *w) {
-  const int64_t stride = w->x_stride ? w->x_stride : w->n;
-  return w->rows > 0 ? ((w->rows - 1) * stride + w->n) * (int64_t)half_size(w->dtype) : 0;
+  int64_t bytes = 0;
+  for (int i = 0; w->rows > 0 && i < ROWS_TENSORS; i++) {
+    const struct matrix m = workload_matrix(w, (enum rows_tensor)i);
+    if (w->has[i]) bytes += m.rows * m.n * (int64_t)half_size(m.dtype);
+  }
+  return bytes;
 }
 
 /* ---- Reading ------------------------------------------------------------------------------------------------ */
@@ -118,41 +94,70 @@ static int read_dtype(const json_t *tensor, const char *id, const char *name, ns
                  text ? text : "missing");
 }
 
+/* Each row of conditioning is shared by equally many rows of x. */
+static int set_rows_per_cond(struct workload *w, const char *name, int64_t rows, struct problem *p) {
+  const int64_t per = w->rows / rows;
+  if (w->rows % rows != 0)
+    return problem(p, "workload %s: tensors.%s has %lld rows, which can't be shared evenly by the %lld of x.", w->id,
+                   name, (long long)rows, (long long)w->rows);
+  if (w->rows_per_cond && w->rows_per_cond != per)
+    return problem(p, "workload %s: tensors.%s has %lld rows, expected %lld as the conditioning before it.", w->id,
+                   name, (long long)rows, (long long)(w->rows / w->rows_per_cond));
+  w->rows_per_cond = per;
+  return 0;
+}
+
+/* One of the inputs besides x. */
+static int add_tensor(const json_t *json, const char *name, enum rows_tensor tensor, struct workload *w,
+                      struct problem *p) {
+  int64_t rows, n;
+  nst_dtype dtype;
+  if (read_shape(json, w->id, name, &rows, &n, p) || read_dtype(json, w->id, name, &dtype, p)) return -1;
+  const enum rows_shape shape = rows_tensor_shape(tensor);
+  if (n != w->n || (shape == SHAPE_ROW && rows != 1))
+    return problem(p, "workload %s: tensors.%s has %lld x %lld elements, expected %lld as in a row of x.", w->id, name,
+                   (long long)rows, (long long)n, (long long)w->n);
+  w->has[tensor] = 1;
+  if (shape == SHAPE_ROW) {
+    if ((dtype != w->dtype && dtype != NST_DTYPE_F32) || (w->weight_dtype && dtype != w->weight_dtype))
+      return problem(p, "workload %s: tensors.%s.dtype is %s, expected that of x or f32, for weight and bias alike.",
+                     w->id, name, half_name(dtype));
+    w->weight_dtype = dtype;
+    return 0;
+  }
+  if (dtype != w->dtype || (shape == SHAPE_DATA && rows != w->rows))
+    return problem(p, "workload %s: tensors.%s differs from x in shape or dtype.", w->id, name);
+  return shape == SHAPE_COND ? set_rows_per_cond(w, name, rows, p) : 0;
+}
+
 static int read_tensors(const json_t *tensors, struct workload *w, struct problem *p) {
   const char *name;
-  json_t *tensor;
+  json_t *json;
   const json_t *x = json_object_get(tensors, "x");
   if (!x) return problem(p, "workload %s: tensors.x is missing.", w->id);
   if (read_shape(x, w->id, "x", &w->rows, &w->n, p) || read_dtype(x, w->id, "x", &w->dtype, p)) return -1;
-  w->weight_dtype = w->dtype;
-  int has_residual = 0;
-  json_object_foreach((json_t *)tensors, name, tensor) {
-    int64_t rows, n;
-    nst_dtype dtype;
-    if (strcmp(name, "x") == 0) continue;
-    if (read_shape(tensor, w->id, name, &rows, &n, p) || read_dtype(tensor, w->id, name, &dtype, p)) return -1;
-    if (strcmp(name, "weight") == 0) {
-      if (rows != 1 || n != w->n)
-        return problem(p, "workload %s: tensors.weight has %lld x %lld elements, expected %lld as in a row of x.",
-                       w->id, (long long)rows, (long long)n, (long long)w->n);
-      w->has_weight = 1;
-      w->weight_dtype = dtype;
-    } else if (strcmp(name, "residual") == 0 && op_adds_residual(w->op)) {
-      if (rows != w->rows || n != w->n || dtype != w->dtype)
-        return problem(p, "workload %s: tensors.residual differs from x in shape or dtype.", w->id);
-      has_residual = 1;
-    } else {
-      return problem(p, "workload %s: tensors.%s is not a tensor of %s.", w->id, name, op_name(w->op));
-    }
+  w->rows_per_cond = 0; /* until a tensor says it */
+  for (int i = ROWS_X + 1; i < ROWS_INPUTS; i++) w->has[i] = 0;
+  json_object_foreach((json_t *)tensors, name, json) {
+    int i = 0;
+    while (i < ROWS_INPUTS &&
+           !(op_has(w->op, (enum rows_tensor)i) && strcmp(name, rows_tensor_name((enum rows_tensor)i)) == 0))
+      i++;
+    if (i == ROWS_INPUTS)
+      return problem(p, "workload %s: tensors.%s is not an input of %s.", w->id, name, op_name(w->op));
+    if (i != ROWS_X && add_tensor(json, name, (enum rows_tensor)i, w, p)) return -1;
   }
-  if (op_adds_residual(w->op) && !has_residual) return problem(p, "workload %s: tensors.residual is missing.", w->id);
+  for (int i = 0; i < ROWS_INPUTS; i++)
+    if (op_needs(w->op, (enum rows_tensor)i) && !w->has[i])
+      return problem(p, "workload %s: tensors.%s is missing.", w->id, rows_tensor_name((enum rows_tensor)i));
+  if (!w->weight_dtype) w->weight_dtype = w->dtype;
+  if (!w->rows_per_cond) w->rows_per_cond = 1;
   return 0;
 }
 
 static int read_params(const json_t *params, struct workload *w, struct problem *p) {
   const char *name;
   json_t *value;
-  w->eps = 1e-6f;
   json_object_foreach((json_t *)params, name, value) {
     if (strcmp(name, "eps") != 0)
       return problem(p, "workload %s: params.%s is not a parameter of %s.", w->id, name, op_name(w->op));
@@ -176,19 +181,26 @@ static void read_published(const json_t *published, struct workload *w) {
   }
 }
 
+static int op_from_published_name(const char *name, nst_op *op) {
+  for (int i = 0; i < ROWS_OPS; i++)
+    if (strcmp(published_names[i], name) == 0) return *op = (nst_op)i, 1;
+  return 0;
+}
+
 /* 1: read into *w; 0: left out; -1: a problem. */
 static int read_workload(const json_t *item, size_t place, const char *match, struct workload *w, size_t *left_out,
                          struct problem *p) {
   const char *id = json_string_value(json_object_get(item, "id"));
   const char *op = json_string_value(json_object_get(item, "op"));
-  memset(w, 0, sizeof *w);
+  nst_op of = NST_OP_RMS_NORM_FWD;
   if (!id || !op) return problem(p, "workload number %zu: \"id\" or \"op\" is missing.", place);
   if (strlen(id) >= sizeof w->id)
     return problem(p, "workload number %zu: its id has %zu characters, expected at most %zu.", place, strlen(id),
                    sizeof w->id - 1);
-  strcpy(w->id, id);
   if (match && !strstr(id, match)) return 0;
-  if (!op_from_name(op, &w->op)) return ++*left_out, 0;
+  if (!op_from_published_name(op, &of)) return ++*left_out, 0;
+  workload_init(w, of);
+  strcpy(w->id, id);
   if (read_tensors(json_object_get(item, "tensors"), w, p) || read_params(json_object_get(item, "params"), w, p))
     return -1;
   read_published(json_object_get(item, "published"), w);

@@ -7,14 +7,16 @@
 
 #include "normstatic.h"
 #include "problem.h"
+#include "rows.h"
 
 struct workload {
   char id[128];
   nst_op op;
   nst_dtype dtype;
-  nst_dtype weight_dtype; /* also where there is no weight: it names the kernel */
-  int has_weight;
+  nst_dtype weight_dtype; /* of weight and bias; also where there are none: it names the kernel */
+  unsigned char has[ROWS_TENSORS];
   int64_t rows, n;
+  int64_t rows_per_cond;
   int64_t x_stride; /* elements; 0: n */
   int64_t offset;   /* elements by which every tensor is moved off its 256-byte boundary */
   float eps;
@@ -33,21 +35,23 @@ struct workload_list {
 int workloads_load(const char *path, const char *match, struct workload_list *list, struct problem *p);
 void workloads_free(struct workload_list *list);
 
+/* A workload of an operation: its eps, all inputs, y and, where there is one, residual_out. Types and sizes are left.
+ */
+void workload_init(struct workload *w, nst_op op);
+
+/* One of its tensors, as it lies in memory. */
+struct matrix {
+  int64_t rows, n, stride;
+  nst_dtype dtype;
+};
+struct matrix workload_matrix(const struct workload *w, enum rows_tensor tensor);
+
+/* Bytes from the first to past the last element. */
+int64_t matrix_extent(const struct matrix *m);
+
 /* Each input read once, each output written once. */
 int64_t workload_bytes(const struct workload *w);
 
-/* Bytes from the first to past the last element of x, strided as it is. */
-int64_t workload_x_extent(const struct workload *w);
-
-/* Names, as in kernels and on the command line ("rms_norm_fwd", "bf16", "bf16w32"). The *_from_name return 0 where the
- * name is unknown. */
-const char *op_name(nst_op op);
-int op_from_name(const char *name, nst_op *op);
-int op_adds_residual(nst_op op);
-int dtype_from_name(const char *name, nst_dtype *dtype);
-const char *types_name(nst_dtype dtype, nst_dtype weight_dtype);
-const char *strategy_name(nst_strategy strategy);
-int strategy_from_name(const char *name, nst_strategy *strategy);
-const char *access_name(nst_access access);
+int dtype_from_name(const char *name, nst_dtype *dtype); /* 0 where the name is unknown */
 
 #endif

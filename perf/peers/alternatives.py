@@ -44,7 +44,17 @@ def named(case: Case, name: str, function: Callable[..., Any], *arguments: Any, 
 
 
 def is_layer_norm(case: Case) -> bool:
-    return "LayerNorm" in case.workload.op
+    return case.workload.is_layer_norm
+
+
+def without_conditioning(build: Builder) -> Builder:
+    """For a library that has no kernel with scale, shift and gate."""
+    def built(case: Case) -> Iterator[Variant]:
+        if case.workload.is_adaptive:
+            raise Missing(NO_KERNEL)
+        yield from build(case)
+
+    return built
 
 
 def bare_package(name: str) -> None:
@@ -70,47 +80,59 @@ def module(name: str) -> Any:
 # ---- torch -------------------------------------------------------------------------------------------------------
 
 
+# A form is a function of x, residual, weight, bias, scale, shift and gate, each but x None where it is absent.
+
+
+def conditioned(y: Any, scale: Any, shift: Any, gate: Any) -> Any:
+    if scale is not None:
+        y = y * (1 + scale)
+    if shift is not None:
+        y = y + shift
+    return y if gate is None else gate * y
+
+
 def functional_form(case: Case) -> Callable[..., Any]:
     """What a user of torch writes with torch.nn.functional."""
-    functional, n, eps = case.torch.nn.functional, (case.workload.n,), case.eps
-    normed = functional.layer_norm if is_layer_norm(case) else functional.rms_norm
+    functional, n, eps, layer_norm = case.torch.nn.functional, (case.workload.n,), case.eps, is_layer_norm(case)
 
-    def one(x: Any, *parameters: Any) -> Any:
-        return normed(x, n, *parameters, eps=eps)
+    def form(x: Any, residual: Any, weight: Any, bias: Any, *conditioning: Any) -> Any:
+        total = x if residual is None else x + residual
+        if layer_norm:
+            y = functional.layer_norm(total, n, weight, bias, eps)
+        else:
+            y = functional.rms_norm(total, n, weight, eps)
+        y = conditioned(y, *conditioning)
+        return y if residual is None else (y, total)
 
-    def fused(x: Any, residual: Any, *parameters: Any) -> Any:
-        total = x + residual
-        return normed(total, n, *parameters, eps=eps), total
-
-    return fused if case.residual is not None else one
+    return form
 
 
 def plain_form(case: Case) -> Callable[..., Any]:
     """The formula written out in f32."""
     torch, eps, layer_norm = case.torch, case.eps, is_layer_norm(case)
 
-    def normed(values: Any, dtype: Any, parameters: tuple[Any, ...]) -> Any:
-        if layer_norm:
-            values = values - values.mean(-1, keepdim=True)
+    def form(x: Any, residual: Any, *parameters: Any) -> Any:
+        weight, bias, *conditioning = (None if one is None else one.float() for one in parameters)
+        total = x.float() if residual is None else x.float() + residual.float()
+        values = total - total.mean(-1, keepdim=True) if layer_norm else total
         y = values * torch.rsqrt(values.square().mean(-1, keepdim=True) + eps)
-        if parameters:
-            y = y * parameters[0].float()
-        if len(parameters) > 1:
-            y = y + parameters[1].float()
-        return y.to(dtype)
+        if weight is not None:
+            y = y * weight
+        if bias is not None:
+            y = y + bias
+        y = conditioned(y, *conditioning).to(x.dtype)
+        return y if residual is None else (y, total.to(x.dtype))
 
-    def one(x: Any, *parameters: Any) -> Any:
-        return normed(x.float(), x.dtype, parameters)
-
-    def fused(x: Any, residual: Any, *parameters: Any) -> Any:
-        total = x.float() + residual.float()
-        return normed(total, x.dtype, parameters), total.to(x.dtype)
-
-    return fused if case.residual is not None else one
+    return form
 
 
 def torch_arguments(case: Case) -> list[Any]:
-    return [tensor for tensor in (case.x, case.residual, case.weight, case.bias) if tensor is not None]
+    """Where rows of x share one of conditioning, x is [B, T, n] and conditioning [B, 1, n]."""
+    x, conditioning, shared = case.x, case.conditioning, case.workload.rows_per_cond
+    if shared > 1:
+        x = x.unflatten(0, (-1, shared))
+        conditioning = [None if one is None else one.unsqueeze(1) for one in conditioning]
+    return [x, case.residual, case.weight, case.bias, *conditioning]
 
 
 def torch_eager(case: Case) -> Iterator[Variant]:
@@ -313,13 +335,13 @@ ALTERNATIVES: dict[str, Builder] = {
     "torch": torch_eager,
     "torch-compile": compiled(None),
     "torch-compile-max-autotune": compiled("max-autotune-no-cudagraphs"),
-    "quack": quack,
-    "quack-tuned": quack_tuned,
-    "flashinfer": flashinfer,
-    "flaggems": flaggems,
-    "liger": liger,
-    "flash-attn": flash_attn,
-    "vllm": vllm,
+    "quack": without_conditioning(quack),
+    "quack-tuned": without_conditioning(quack_tuned),
+    "flashinfer": without_conditioning(flashinfer),
+    "flaggems": without_conditioning(flaggems),
+    "liger": without_conditioning(liger),
+    "flash-attn": without_conditioning(flash_attn),
+    "vllm": without_conditioning(vllm),
 }
 
 PACKAGES = ("torch", "triton", "nvidia-cutlass-dsl", "quack-kernels", "flashinfer-python", "flag_gems", "liger-kernel",

@@ -77,26 +77,67 @@ class Records:
 # ---- The library -------------------------------------------------------------------------------------------------
 
 DTYPES = {"f16": 1, "bf16": 2, "f32": 3}
-_pointer, _i64, _int = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int
-_HEAD = [("size", ctypes.c_size_t), ("dtype", _int), ("weight_dtype", _int), ("rows", _i64), ("n", _i64),
-         ("x", _pointer), ("x_stride", _i64)]
-_TAIL = [("rstd", _pointer), ("eps", ctypes.c_float), ("weight_offset", ctypes.c_float), ("flags", ctypes.c_uint32)]
+_TYPES = {"size": ctypes.c_size_t, "dtype": ctypes.c_int, "weight_dtype": ctypes.c_int, "rows": ctypes.c_int64,
+          "n": ctypes.c_int64, "rows_per_cond": ctypes.c_int64, "eps": ctypes.c_float,
+          "weight_offset": ctypes.c_float, "flags": ctypes.c_uint32}
+
+
+def _members(names: str) -> list[tuple[str, Any]]:
+    """Members of an argument struct, as the header has them: what has no type of its own is a tensor."""
+    return [(name, ctypes.c_int64 if name.endswith("_stride") else _TYPES.get(name, ctypes.c_void_p))
+            for name in names.split()]
 
 
 class _RmsNormFwd(ctypes.Structure):
-    _fields_ = [*_HEAD, ("weight", _pointer), ("y", _pointer), ("y_stride", _i64), *_TAIL]
+    _fields_ = _members("size dtype weight_dtype rows n x x_stride weight y y_stride rstd eps weight_offset flags")
 
 
 class _FusedAddRmsNormFwd(ctypes.Structure):
-    _fields_ = [*_HEAD, ("residual", _pointer), ("residual_stride", _i64), ("weight", _pointer), ("y", _pointer),
-                ("y_stride", _i64), ("residual_out", _pointer), ("residual_out_stride", _i64), *_TAIL]
+    _fields_ = _members("size dtype weight_dtype rows n x x_stride residual residual_stride weight y y_stride "
+                        "residual_out residual_out_stride rstd eps weight_offset flags")
 
 
-# The operations that the library has: function and argument struct.
-OPERATIONS = {
+class _LayerNormFwd(ctypes.Structure):
+    _fields_ = _members("size dtype weight_dtype rows n x x_stride weight bias y y_stride mean rstd eps flags")
+
+
+class _FusedAddLayerNormFwd(ctypes.Structure):
+    _fields_ = _members("size dtype weight_dtype rows n x x_stride residual residual_stride weight bias y y_stride "
+                        "residual_out residual_out_stride mean rstd eps flags")
+
+
+class _AdaLayerNormFwd(ctypes.Structure):
+    _fields_ = _members("size dtype rows n rows_per_cond x x_stride scale scale_stride shift shift_stride y y_stride "
+                        "mean rstd eps flags")
+
+
+class _AdaLayerNormZeroFwd(ctypes.Structure):
+    _fields_ = _members("size dtype rows n rows_per_cond x x_stride scale scale_stride shift shift_stride gate "
+                        "gate_stride y y_stride mean rstd eps flags")
+
+
+# The operations that the library has, in the order of nst_op: function and argument struct.
+OPERATIONS: dict[str, tuple[str, type[ctypes.Structure]]] = {
     "RMSNormFwd": ("nst_rms_norm_fwd", _RmsNormFwd),
     "FusedAddRMSNormFwd": ("nst_fused_add_rms_norm_fwd", _FusedAddRmsNormFwd),
+    "LayerNormFwd": ("nst_layer_norm_fwd", _LayerNormFwd),
+    "FusedAddLayerNormFwd": ("nst_fused_add_layer_norm_fwd", _FusedAddLayerNormFwd),
+    "AdaLayerNormFwd": ("nst_ada_layer_norm_fwd", _AdaLayerNormFwd),
+    "AdaLayerNormZeroFwd": ("nst_ada_layer_norm_zero_fwd", _AdaLayerNormZeroFwd),
 }
+
+
+def arguments_of(workload: Workload, pointers: dict[str, int]) -> ctypes.Structure:
+    """The operation's argument struct; `pointers`: of the tensors, by their names in it."""
+    struct = OPERATIONS[workload.op][1]
+    args = struct(size=ctypes.sizeof(struct), dtype=DTYPES[workload.dtype], rows=workload.rows, n=workload.n,
+                  eps=workload.eps, **pointers)
+    for name in ("weight", "bias"):
+        if name in workload.dtypes:
+            args.weight_dtype = DTYPES[workload.dtypes[name]]
+    if workload.is_adaptive:
+        args.rows_per_cond = workload.rows_per_cond
+    return args
 
 
 class Library:
@@ -119,13 +160,9 @@ class Library:
         self._check(self.library.nst_preload(self.handle))
 
     def launcher(self, workload: Workload, pointers: dict[str, int], stream: int) -> Any:
-        """A function that launches the operation; `pointers`: of the tensors, by their names in the args struct."""
-        name, arguments = OPERATIONS[workload.op]
-        args = arguments(size=ctypes.sizeof(arguments), dtype=DTYPES[workload.dtype], rows=workload.rows, n=workload.n,
-                         eps=workload.eps, **pointers)
-        if "weight" in workload.dtypes:
-            args.weight_dtype = DTYPES[workload.dtypes["weight"]]
-        function, by_reference = getattr(self.library, name), ctypes.byref(args)
+        """A function that launches the operation."""
+        args = arguments_of(workload, pointers)
+        function, by_reference = getattr(self.library, OPERATIONS[workload.op][0]), ctypes.byref(args)
         handle, on_stream = self.handle, ctypes.c_void_p(stream)
 
         def launch() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from peers.workloads import Workload
+from peers.workloads import CONDITIONING, Workload
 
 # Mantissa bits and smallest exponent of the types.
 FORMATS = {"f16": (10, -14), "bf16": (7, -126), "f32": (23, -126)}
@@ -20,7 +20,7 @@ def dtype_of(torch: Any, name: str) -> Any:
 
 
 class Case:
-    """The tensors that all alternatives of one workload share, as matrices of rows x n."""
+    """The tensors that all alternatives of one workload share, as vectors of n and matrices of rows x n."""
 
     def __init__(self, torch: Any, workload: Workload, device: str = "cuda") -> None:
         self.torch, self.workload, self.device = torch, workload, device
@@ -29,14 +29,15 @@ class Case:
         generator.manual_seed(workload.rows * 1_000_003 + workload.n)
         self.inputs: dict[str, Any] = {}
         for name, shape in workload.shapes.items():
-            matrix = shape if len(shape) == 1 else (workload.rows, workload.n)
-            tensor = torch.empty(matrix, dtype=dtype_of(torch, workload.dtypes[name]), device=device)
+            size = shape if name in ("weight", "bias") else (-1, workload.n)
+            tensor = torch.empty(shape, dtype=dtype_of(torch, workload.dtypes[name]), device=device).reshape(size)
             tensor.normal_(generator=generator)
             if name == "weight":
                 tensor.mul_(0.25).add_(1)
             self.inputs[name] = tensor
         self.x = self.inputs["x"]
         self.residual, self.weight, self.bias = (self.inputs.get(name) for name in ("residual", "weight", "bias"))
+        self.conditioning = [self.inputs.get(name) for name in CONDITIONING]
         self._outputs: dict[str, Any] = {}
         self._scratch: dict[str, Any] = {}
         self._ones: Any = None
@@ -86,10 +87,15 @@ class Case:
         """The outputs in float64, of the checked rows."""
         if self._expected is None:
             self.rows = self.checked_rows()
-            double = {name: (tensor if tensor.ndim == 1 else tensor[self.rows]).double()
-                      for name, tensor in self.inputs.items()}
+            double = {name: self.checked(name, tensor).double() for name, tensor in self.inputs.items()}
             self._expected = reference(self.torch, self.workload, double)
         return self._expected
+
+    def checked(self, name: str, tensor: Any) -> Any:
+        """What belongs to the checked rows."""
+        if name in CONDITIONING:
+            return tensor[self.rows // self.workload.rows_per_cond]
+        return tensor if tensor.ndim == 1 else tensor[self.rows]
 
     def errors(self, outputs: dict[str, Any]) -> dict[str, float]:
         """The largest distance of y, absolute and in units in the last place; raises Wrong beyond the limit."""
@@ -100,7 +106,7 @@ class Case:
             ulp, ulp_of_one = (ulp_of(self.torch, values, self.workload.dtype)
                                for values in (expected, self.torch.ones_like(expected[:1, :1])))
             # Where a mean is subtracted, numbers around zero have no digits of their own.
-            ulps = distance / (ulp.clamp(min=ulp_of_one.item()) if "LayerNorm" in self.workload.op else ulp)
+            ulps = distance / (ulp.clamp(min=ulp_of_one.item()) if self.workload.is_layer_norm else ulp)
             # Written so that it also catches a distance that is not a number.
             right = (distance <= LIMIT_ULP * ulp.clamp(min=ulp_of_one.item())) | (distance <= LIMIT_ABSOLUTE)
             wrong = ~right
@@ -124,13 +130,18 @@ def reference(torch: Any, workload: Workload, inputs: dict[str, Any]) -> dict[st
     if "residual" in inputs:
         values = values + inputs["residual"]
         outputs["residual_out"] = values
-    if "LayerNorm" in workload.op:
+    if workload.is_layer_norm:
         values = values - values.mean(-1, keepdim=True)
     y = values * torch.rsqrt(values.square().mean(-1, keepdim=True) + workload.eps)
     if "weight" in inputs:
         y = y * inputs["weight"]
-    if "bias" in inputs:
-        y = y + inputs["bias"]
+    if "scale" in inputs:
+        y = y * (1 + inputs["scale"])
+    for addend in ("bias", "shift"):
+        if addend in inputs:
+            y = y + inputs[addend]
+    if "gate" in inputs:
+        y = y * inputs["gate"]
     return {"y": y, **outputs}
 
 

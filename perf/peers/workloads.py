@@ -16,8 +16,10 @@ OUTPUTS = {
     "FusedAddRMSNormFwd": ("y", "residual_out"),
     "LayerNormFwd": ("y",),
     "FusedAddLayerNormFwd": ("y", "residual_out"),
+    "AdaLayerNormFwd": ("y",),
+    "AdaLayerNormZeroFwd": ("y",),
 }
-EPS = {"RMSNormFwd": 1e-6, "FusedAddRMSNormFwd": 1e-6, "LayerNormFwd": 1e-5, "FusedAddLayerNormFwd": 1e-5}
+CONDITIONING = ("scale", "shift", "gate")
 
 
 class BadInput(Exception):
@@ -43,6 +45,20 @@ class Workload:
         return math.prod(self.shapes["x"]) // self.n
 
     @property
+    def is_layer_norm(self) -> bool:
+        return "LayerNorm" in self.op
+
+    @property
+    def is_adaptive(self) -> bool:
+        return self.op.startswith("Ada")
+
+    @property
+    def rows_per_cond(self) -> int:
+        """Rows of x that share a row of conditioning."""
+        return next((self.rows * self.n // math.prod(shape) for name, shape in self.shapes.items()
+                     if name in CONDITIONING), 1)
+
+    @property
     def outputs(self) -> tuple[str, ...]:
         return OUTPUTS[self.op]
 
@@ -55,12 +71,18 @@ class Workload:
 
 def workload_of(entry: dict[str, Any]) -> Workload:
     tensors = entry["tensors"]
-    return Workload(
+    workload = Workload(
         id=entry["id"], op=entry["op"], dtype=entry["dtype"],
         shapes={name: tuple(tensor["shape"]) for name, tensor in tensors.items()},
         dtypes={name: tensor["dtype"] for name, tensor in tensors.items()},
-        eps=entry.get("params", {}).get("eps", EPS[entry["op"]]),
+        eps=(entry.get("params") or {}).get("eps", 1e-6 if "RMS" in entry["op"] else 1e-5),
         published_us=entry.get("published", {}).get("time_us"))
+    for name in CONDITIONING:
+        if name in workload.shapes and math.prod(workload.shapes[name]) * workload.rows_per_cond != math.prod(
+                workload.shapes["x"]):
+            raise BadInput(f"workload {workload.id}: tensors.{name} has the shape {list(workload.shapes[name])}, "
+                           f"expected one row for each {workload.rows_per_cond} of x.")
+    return workload
 
 
 def load(path: Path, match: str = "", ops: set[str] | None = None) -> list[Workload]:

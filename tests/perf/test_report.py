@@ -153,6 +153,58 @@ class ProgramTest(unittest.TestCase):
             self.assertIn("![compare-ratio](compare-ratio.png)", page)
             self.assertTrue(page.endswith("\n"))
 
+    def test_pictures_from_before_stand_in_order(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "compare.json"
+            path.write_text(STORED.read_text(encoding="utf-8"), encoding="utf-8")
+            for what in ("by-n", "floor", "ratio", "other"):
+                (Path(folder) / f"compare-{what}.png").write_bytes(b"a picture")
+            self.assertEqual(self.run_main(str(path)), (0, ""))
+            shown = [line for line in (Path(folder) / "compare.md").read_text(encoding="utf-8").splitlines()
+                     if line.startswith("![")]
+            self.assertEqual(shown, [f"![compare-{what}](compare-{what}.png)" for what in ("ratio", "floor", "by-n")])
+
+    def test_readme(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            readme, page = Path(folder) / "README.md", Path(folder) / "results" / "compare.md"
+            page.parent.mkdir()
+            old = "before\n<!-- compare: begin -->\nold\n\n<!-- compare: end -->\nafter\n"
+            readme.write_text(old, encoding="utf-8")
+            for _ in range(2):  # the second time what the first one wrote is replaced
+                self.assertEqual(self.run_main(str(STORED), "--out", str(page), "--readme", str(readme)), (0, ""))
+                lines = readme.read_text(encoding="utf-8").splitlines()
+                self.assertEqual((lines[:2], lines[-2:]), (["before", "<!-- compare: begin -->"],
+                                                           ["<!-- compare: end -->", "after"]))
+                self.assertEqual(lines[2:7], report.means(RECORD))
+                self.assertEqual(lines[7:-2], [
+                    "", "Our cold time over others' (geometric means) on one card, driver 580.1, 2025-01-02, build "
+                    "`0123`, by `perf/compare.py`.",
+                    "Every workload and alternative: [compare.md](results/compare.md).",
+                    "", "![Our cold time over the best alternative's](results/compare-ratio.png)"])
+
+    def test_bad_readmes(self) -> None:
+        begin, end = report.README_BEGIN, report.README_END
+        with tempfile.TemporaryDirectory() as folder:
+            readme = Path(folder) / "README.md"
+            arguments = [str(STORED), "--out", str(Path(folder) / "page.md"), "--readme", str(readme)]
+            self.assertIn("README.md: can't be rewritten (No such file", self.run_main(*arguments)[1])
+            for text in ("", f"{begin}\n", f"{end}\n{begin}\n", f"{begin}\n{end}\n{begin}\n{end}\n",
+                         f"a {begin}\n{end}\n"):
+                readme.write_text(text, encoding="utf-8")
+                code, said = self.run_main(*arguments)
+                self.assertEqual(code, 2)
+                self.assertIn(f'README.md: has not the two lines "{begin}" and "{end}", once and in this order', said)
+                self.assertEqual(readme.read_text(encoding="utf-8"), text)
+
+    def test_the_readme_shows_the_kept_record(self) -> None:
+        record = json.loads((ROOT / "perf" / "results" / "compare.json").read_text(encoding="utf-8"))
+        readme = (ROOT / "README.md").read_text(encoding="utf-8")
+        block = report.readme_block(record, "perf/results/", "compare")
+        self.assertEqual(readme.split(f"{report.README_BEGIN}\n")[1].split(f"\n{report.README_END}\n")[0], block)
+        for name in ("compare.md", "compare-ratio.png"):
+            self.assertIn(f"(perf/results/{name})", block)
+            self.assertTrue((ROOT / "perf" / "results" / name).exists())
+
     def test_bad_input(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             path, good = Path(folder) / "x.json", str(STORED)

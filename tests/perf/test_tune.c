@@ -46,6 +46,21 @@ static void test_noise_opens_no_range(void **state) {
   check_range(&ranges[0], 0, 0, 1.004);
 }
 
+/* Two runs on one card, apart by a tick here and there, give the same. */
+static void test_a_tick_does_not_decide(void **state) {
+  (void)state;
+  const double once[] = {1.440, 1.472, 1.600, 1.568, 9.280, 9.600};
+  const double again[] = {1.472, 1.440, 1.568, 1.600, 9.312, 9.632};
+  struct tune_range ranges[TUNE_RANGES_MAX];
+  assert_int_equal(tune_ranges(rows, 3, once, 2, ranges), 1);
+  check_range(&ranges[0], 0, 0, 9.280);
+  assert_int_equal(tune_ranges(rows, 3, again, 2, ranges), 1);
+  check_range(&ranges[0], 0, 0, 9.312);
+  const double more[] = {1.440, 1.472, 1.600, 1.560, 1.600, 1.560}; /* 40 ns is more than a tick */
+  assert_int_equal(tune_ranges(rows, 3, more, 2, ranges), 1);
+  check_range(&ranges[0], 0, 1, 1.560);
+}
+
 static void test_at_most_four_ranges(void **state) {
   (void)state;
   /* Five winners; the fourth gains least over its neighbours. */
@@ -87,7 +102,7 @@ static void test_shapes(void **state) {
   struct workload w;
   nst_kernel_info cell = cell_of(4096, NST_DTYPE_BF16, NST_ACCESS_EXACT);
   tune_shape(&cell, 7, &w);
-  assert_true(w.n == 4096 && w.rows == 7 && w.offset == 0);
+  assert_true(w.n == 4096 && w.rows == 7 && w.offset == 0 && w.has[ROWS_WEIGHT] && w.eps == 1e-6f);
   cell = cell_of(4096, NST_DTYPE_BF16, NST_ACCESS_MASKED);
   tune_shape(&cell, 7, &w);
   assert_true(w.n == 4088 && w.offset == 0);
@@ -97,6 +112,10 @@ static void test_shapes(void **state) {
   cell = cell_of(4096, NST_DTYPE_F32, NST_ACCESS_UNALIGNED);
   tune_shape(&cell, 7, &w);
   assert_true(w.n == 4095 && w.offset == 1);
+  cell.op = NST_OP_ADA_LAYER_NORM_ZERO_FWD;
+  tune_shape(&cell, 7, &w);
+  assert_true(w.has[ROWS_SCALE] && w.has[ROWS_SHIFT] && w.has[ROWS_GATE] && !w.has[ROWS_WEIGHT]);
+  assert_true(w.rows_per_cond == 1 && w.eps == 1e-5f);
 }
 
 /* ---- The file ----------------------------------------------------------------------------------------------- */
@@ -185,6 +204,7 @@ int main(void) {
       cmocka_unit_test(test_one_winner_is_one_range),
       cmocka_unit_test(test_a_border_is_the_geometric_mean),
       cmocka_unit_test(test_noise_opens_no_range),
+      cmocka_unit_test(test_a_tick_does_not_decide),
       cmocka_unit_test(test_at_most_four_ranges),
       cmocka_unit_test(test_what_was_not_timed_is_not_picked),
       cmocka_unit_test(test_shapes),
