@@ -60,7 +60,7 @@ typedef enum nst_status {
   NST_ERROR_NULL_POINTER = 10,  /* a pointer that must be set is NULL */
   NST_ERROR_STRUCT_SIZE = 11,   /* an argument struct's size member fits no version of it */
   NST_ERROR_DTYPE = 12,         /* a data type is unknown, or not allowed beside the others */
-  NST_ERROR_SHAPE = 13,         /* rows or n outside their range */
+  NST_ERROR_SHAPE = 13,         /* rows, n or rows_per_cond outside their range */
   NST_ERROR_STRIDE = 14,        /* a row stride is negative, overflows, or lets written rows overlap */
   NST_ERROR_ALIGNMENT = 15,     /* a pointer is not aligned to its element */
   NST_ERROR_OVERLAP = 16,       /* tensors overlap in a way that is not one of the documented in-place forms */

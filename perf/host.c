@@ -34,6 +34,28 @@ static int timed_call(struct card *card, const nst_library *library, nst_op op, 
   return 0;
 }
 
+struct link {
+  const struct card *card;
+  const nst_library *library;
+  union rows_args args;
+};
+
+static int launch_link(void *user) {
+  const struct link *l = user;
+  return rows_launch(l->library, NST_OP_RMS_NORM_FWD, &l->args, l->card->gpu.stream) != NST_OK;
+}
+
+/* One row, normalised again and again in place. */
+static int measure_chain(struct card *card, const nst_library *library, char *memory, uint32_t flags,
+                         struct chain_times *times, struct problem *p) {
+  struct link link = {card, library, args_of(NST_OP_RMS_NORM_FWD, memory)};
+  link.args.rms_norm.y = memory + ROWS_X * ROW_BYTES;
+  link.args.rms_norm.flags = flags;
+  return chain_time(&card->gpu, BATCH, launch_link, &link, times)
+             ? problem(p, "a chain of %d calls can't be recorded into a graph and replayed.", BATCH)
+             : 0;
+}
+
 static int measure_with(struct card *card, const nst_library *library, char *memory, struct host_times *times,
                         struct problem *p) {
   if (card_fill(card, memory, 0x3f, MEMORY, p) || card_sync(card, p) || /* ordinary numbers: all 0.746 */
@@ -54,7 +76,11 @@ static int measure_with(struct card *card, const nst_library *library, char *mem
     if (card_sync(card, p)) return -1;
   }
   times->call_us = stats_of(values, BATCHES);
-  return 0;
+  return measure_chain(card, library, memory, 0, &times->chain, p) ||
+                 measure_chain(card, library, memory, NST_FLAG_DEPENDENT_LAUNCH | NST_FLAG_WEIGHT_READY,
+                               &times->chain_dependent, p)
+             ? -1
+             : 0;
 }
 
 int host_measure(struct card *card, const nst_library *fresh, struct host_times *times, struct problem *p) {

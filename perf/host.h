@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "card.h"
+#include "chain.h"
 #include "problem.h"
 #include "stats.h"
 
@@ -15,7 +16,9 @@ struct host_times {
   double preload_us;     /* nst_preload after that */
   double first_after_us; /* the first call of another kernel after nst_preload, until its result is there */
   struct stats call_us;  /* a call of a loaded kernel, until it returns */
-  int64_t archive_bytes; /* 0: not asked for */
+  /* A chain of calls in a graph, each working in place on what the one before wrote. */
+  struct chain_times chain, chain_dependent; /* the latter with programmatic dependent launch, the weight ready */
+  int64_t archive_bytes;                     /* 0: not asked for */
 };
 
 /* `fresh` is a handle through which nothing was launched yet. Must run before recording starts, which slows launches.

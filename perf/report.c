@@ -90,6 +90,10 @@ void report_head(FILE *to, const struct report *r) {
         "(p10 %.2f, p90 %.2f)\n",
         h->first_call_us / 1e3, h->preload_us / 1e3, h->first_after_us / 1e3, h->call_us.median, h->call_us.p10,
         h->call_us.p90);
+    fprintf(to,
+            "chain of 1 x 4096 bf16 in a graph, a call: %.2f us on the card and %.2f on the host, with dependent launch "
+            "%.2f and %.2f\n",
+            h->chain.device_us, h->chain.host_us, h->chain_dependent.device_us, h->chain_dependent.host_us);
     if (h->archive_bytes) fprintf(to, "archive: %.1f MB\n", (double)h->archive_bytes / 1e6);
   }
   if (r->left_out) fprintf(to, "left out: %zu workloads of operations that the library does not have\n", r->left_out);
@@ -205,11 +209,17 @@ static json_t *result_json(const struct result *x) {
   return json;
 }
 
+static json_t *chain_json(const struct chain_times *t) {
+  return json_pack("{sf sf}", "device_us", t->device_us, "host_us", t->host_us);
+}
+
 static json_t *host_json(const struct host_times *h) {
   json_t *json = json_pack("{sf sf sf sf sf sf sf so}", "libcuda_us", h->start.load_us, "cuinit_us", h->start.init_us,
                            "context_us", h->start.context_us, "nst_open_us", h->open_us, "first_call_us",
                            h->first_call_us, "preload_us", h->preload_us, "first_call_after_preload_us",
                            h->first_after_us, "call_us", stats_json(&h->call_us));
+  json_object_set_new(json, "chain", chain_json(&h->chain));
+  json_object_set_new(json, "chain_dependent_launch", chain_json(&h->chain_dependent));
   if (h->archive_bytes) json_object_set_new(json, "archive_bytes", json_integer(h->archive_bytes));
   return json;
 }

@@ -10,7 +10,7 @@
   X(NST_ERROR_NULL_POINTER, "a pointer that must be set is NULL")                                     \
   X(NST_ERROR_STRUCT_SIZE, "an argument struct's size member fits no version of it")                  \
   X(NST_ERROR_DTYPE, "a data type is unknown, or not allowed beside the others")                      \
-  X(NST_ERROR_SHAPE, "rows or n outside their range")                                                 \
+  X(NST_ERROR_SHAPE, "rows, n or rows_per_cond outside their range")                                  \
   X(NST_ERROR_STRIDE, "a row stride is negative, overflows, or lets written rows overlap")            \
   X(NST_ERROR_ALIGNMENT, "a pointer is not aligned to its element")                                   \
   X(NST_ERROR_OVERLAP, "tensors overlap in a way that is not one of the documented in-place forms")   \

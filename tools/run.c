@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "chain.h"
 #include "gpu.h"
 #include "half.h"
 #include "npy.h"
@@ -17,7 +18,6 @@
 enum { EXIT_WRONG_RESULT = 1, EXIT_USAGE = 2, EXIT_DEVICE = 3 };
 
 #define GRAPH_LAUNCHES 100
-#define GRAPH_RUNS 5
 
 static const char usage[] =
     "usage: nst-run OP --x FILE -o FILE [option ...]\n"
@@ -424,62 +424,16 @@ static void free_call(struct gpu *g, struct call *call) {
 
 /* ---- Time on the card -------------------------------------------------------------------------------------------- */
 
-/* Entry points for graphs and events, which the software device has no use for. */
-struct timer {
-  int (*StreamBeginCapture)(void *stream, int mode);
-  int (*StreamEndCapture)(void *stream, void **graph);
-  int (*GraphInstantiate)(void **executable, void *graph, unsigned long long flags);
-  int (*GraphLaunch)(void *executable, void *stream);
-  int (*GraphExecDestroy)(void *executable);
-  int (*GraphDestroy)(void *graph);
-  int (*EventCreate)(void **event, unsigned flags);
-  int (*EventRecord)(void *event, void *stream);
-  int (*EventElapsedTime)(float *milliseconds, void *start, void *end);
-  int (*EventDestroy)(void *event);
+struct repeated {
+  const nst_library *library;
+  nst_op op;
+  const union rows_args *args;
+  nst_stream stream;
 };
 
-static int find_timer(const struct gpu *g, struct timer *t) {
-  struct {
-    const char *name;
-    void *to;
-  } const entries[] = {
-      {"cuStreamBeginCapture", &t->StreamBeginCapture}, {"cuStreamEndCapture", &t->StreamEndCapture},
-      {"cuGraphInstantiateWithFlags", &t->GraphInstantiate}, {"cuGraphLaunch", &t->GraphLaunch},
-      {"cuGraphExecDestroy", &t->GraphExecDestroy}, {"cuGraphDestroy", &t->GraphDestroy},
-      {"cuEventCreate", &t->EventCreate}, {"cuEventRecord", &t->EventRecord},
-      {"cuEventElapsedTime", &t->EventElapsedTime}, {"cuEventDestroy", &t->EventDestroy}};
-  for (size_t i = 0; i < sizeof entries / sizeof entries[0]; i++) {
-    void *function = gpu_proc(g, entries[i].name);
-    if (!function) return -1;
-    memcpy(entries[i].to, &function, sizeof function);
-  }
-  return 0;
-}
-
-/* The time of one launch in microseconds, or a negative number where it can't be taken. The launches are recorded into
- * a graph, since launched one by one a short kernel would wait for the host; of several replays the fastest counts. */
-static double time_launch(struct gpu *g, nst_op op, const union rows_args *args) {
-  struct timer t;
-  void *graph = NULL, *executable = NULL, *start = NULL, *end = NULL;
-  double best = -1;
-  const int thread_local_mode = 1;
-  if (find_timer(g, &t) || t.StreamBeginCapture(g->stream, thread_local_mode)) return best;
-  int failed = 0;
-  for (int i = 0; i < GRAPH_LAUNCHES && !failed; i++) failed = rows_launch(g->library, op, args, g->stream) != NST_OK;
-  failed |= t.StreamEndCapture(g->stream, &graph) != 0;
-  failed = failed || t.GraphInstantiate(&executable, graph, 0) || t.EventCreate(&start, 0) || t.EventCreate(&end, 0);
-  for (int i = 0; i <= GRAPH_RUNS && !failed; i++) {
-    float milliseconds;
-    failed = t.EventRecord(start, g->stream) || t.GraphLaunch(executable, g->stream) ||
-             t.EventRecord(end, g->stream) || gpu_sync(g) || t.EventElapsedTime(&milliseconds, start, end);
-    double one = failed ? best : 1e3 * (double)milliseconds / GRAPH_LAUNCHES;
-    if (i > 0 && (best < 0 || one < best)) best = one; /* the first replay warms up */
-  }
-  if (start) t.EventDestroy(start);
-  if (end) t.EventDestroy(end);
-  if (executable) t.GraphExecDestroy(executable);
-  if (graph) t.GraphDestroy(graph);
-  return failed ? -1 : best;
+static int launch_again(void *user) {
+  const struct repeated *r = user;
+  return rows_launch(r->library, r->op, r->args, r->stream) != NST_OK;
 }
 
 /* ---- Reporting --------------------------------------------------------------------------------------------------- */
@@ -566,10 +520,12 @@ static int run_on(struct gpu *g, const struct command *c, struct call *call) {
 
   print_launch(g, &info);
   if (g->is_card) {
-    double microseconds = time_launch(g, c->op, &args);
-    if (microseconds < 0) return complain(EXIT_DEVICE, "the launch could not be timed.");
-    printf("time      %.2f us on the card, caches warm: %d launches in a graph, best of %d\n", microseconds,
-           GRAPH_LAUNCHES, GRAPH_RUNS);
+    struct repeated repeated = {g->library, c->op, &args, g->stream};
+    struct chain_times times;
+    if (chain_time(g, GRAPH_LAUNCHES, launch_again, &repeated, &times))
+      return complain(EXIT_DEVICE, "the launch could not be timed.");
+    printf("time      %.2f us on the card, caches warm: %d launches in a graph, the fastest replay\n", times.device_us,
+           GRAPH_LAUNCHES);
   }
   print_values(call);
   if ((status = write_files(c, call))) return status;
