@@ -34,7 +34,6 @@ static nst_library *library;
 static launch_function launch_kernel;
 static nst_rms_norm_fwd_args norm = NST_RMS_NORM_FWD_ARGS_INIT;
 static nst_fused_add_rms_norm_fwd_args fused = NST_FUSED_ADD_RMS_NORM_FWD_ARGS_INIT;
-
 static nst_ada_layer_norm_zero_fwd_args zero = NST_ADA_LAYER_NORM_ZERO_FWD_ARGS_INIT;
 
 static int launch_directly(void) {
