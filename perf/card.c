@@ -83,6 +83,7 @@ int card_open(struct card *card, struct problem *p) {
     const char *name;
   } wanted[] = {{&card->memset_async, "cuMemsetD8Async"},
                 {&card->copy_async, "cuMemcpyDtoDAsync"},
+                {&card->reset_persisting, "cuCtxResetPersistingL2Cache"},
                 {&card->error_string, "cuGetErrorString"},
                 {&attribute, "cuDeviceGetAttribute"},
                 {&version, "cuDriverGetVersion"}};
@@ -126,6 +127,10 @@ int card_copy(struct card *card, void *to, const void *from, size_t bytes, struc
 
 int card_sync(struct card *card, struct problem *p) {
   return check(card, gpu_sync(&card->gpu), "the work queued on the card", p);
+}
+
+int card_release_lines(struct card *card, struct problem *p) {
+  return card_sync(card, p) || check(card, card->reset_persisting(), "the release of lines kept in L2", p) ? -1 : 0;
 }
 
 int card_download(struct card *card, void *to, const void *from, size_t bytes, struct problem *p) {

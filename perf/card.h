@@ -25,6 +25,7 @@ struct card {
   char driver[64];  /* its own version, such as 580.95.05; "": not told */
   int (*memset_async)(unsigned long long to, unsigned char value, size_t bytes, void *stream);
   int (*copy_async)(unsigned long long to, unsigned long long from, size_t bytes, void *stream);
+  int (*reset_persisting)(void);
   int (*error_string)(int error, const char **text);
 };
 
@@ -41,6 +42,10 @@ void card_close(struct card *card);
 /* Each is queued on the card's stream. */
 int card_fill(struct card *card, void *to, unsigned char value, size_t bytes, struct problem *p);
 int card_copy(struct card *card, void *to, const void *from, size_t bytes, struct problem *p);
+
+/* Waits for all queued work, then lets go of the L2 lines that a read asked to keep: without it they outlast many
+ * megabytes of other lines. */
+int card_release_lines(struct card *card, struct problem *p);
 
 int card_sync(struct card *card, struct problem *p);
 int card_download(struct card *card, void *to, const void *from, size_t bytes, struct problem *p);

@@ -142,7 +142,7 @@ def measure_all(options: argparse.Namespace, arguments: list[str], workloads: li
     parts = shared.Shared(options.library)
     library, records = shared.Library(parts), shared.Records(parts, options.cupti)
     library.preload()
-    bench = Bench(torch, records)
+    bench = Bench(torch, records, shared.release_lines)
     bench.warm_up(1.0)
     record = head(torch, library, records, arguments)
     if options.resume:

@@ -1,7 +1,8 @@
 """Device times of all alternatives of one workload, interleaved call by call.
 
 Each call is preceded by a kernel that overwrites 256 MiB (so that L2 holds other, dirty lines: the cold time) and
-followed by the same call again (the warm time). A small kernel that no library launches marks where calls begin and
+followed by the same call again (the warm time). Before the kernel the driver lets go of lines that earlier reads asked
+L2 to keep: they outlast 256 MiB, and would make the next one's input warm. A small kernel that no library launches marks where calls begin and
 end in the stream of kernel records; a call's time is the sum of the durations between two marks.
 """
 
@@ -70,8 +71,8 @@ def duration_us(records: list[Record]) -> float:
 
 
 class Bench:
-    def __init__(self, torch: Any, records: Records, device: str = "cuda") -> None:
-        self.torch, self.records, self.device = torch, records, device
+    def __init__(self, torch: Any, records: Records, release_lines: Callable[[], None], device: str = "cuda") -> None:
+        self.torch, self.records, self.release_lines, self.device = torch, records, release_lines, device
         self.buffer = torch.empty(FLUSH_BYTES // 4, dtype=torch.int32, device=device)
         self.spot = torch.zeros(1, device=device)
         self.flushes = 0
@@ -88,6 +89,11 @@ class Bench:
             raise Broken(one_line(error)) from error
 
     def flush(self) -> None:
+        self.synchronize()
+        self.release_lines()
+        self.overwrite()
+
+    def overwrite(self) -> None:
         self.flushes = (self.flushes + 1) % 127
         self.buffer.fill_(self.flushes)
 
@@ -98,7 +104,7 @@ class Bench:
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             for _ in range(50):
-                self.flush()
+                self.overwrite()
             self.synchronize()
             self.records.clear()
 

@@ -50,6 +50,13 @@ class Shared:
         self.library.nst_build_id.restype = ctypes.c_char_p
 
 
+def release_lines() -> None:
+    """Lets go of the L2 lines that reads asked to keep; the device must be idle."""
+    error = ctypes.CDLL("libcuda.so.1").cuCtxResetPersistingL2Cache()
+    if error:
+        raise RuntimeError(f"the release of lines kept in L2 failed with driver error {error}")
+
+
 class Records:
     """What the device ran, from CUPTI. A process has one set of records."""
 

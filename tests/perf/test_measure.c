@@ -29,7 +29,8 @@ static struct fake_cupti *fake;
 static struct card card;
 static struct bench bench;
 static uint64_t clock_ns = 1000;
-static int flushed;        /* since the last kernel */
+static int released;       /* lines kept in L2, since the last kernel */
+static int flushed;        /* after that */
 static int damage_results; /* a kernel's results are overwritten after it */
 
 static int (*launch_soft)(const CUlaunchConfig *, CUfunction, void **, void **);
@@ -47,15 +48,20 @@ static int launch_recorded(const CUlaunchConfig *config, CUfunction function, vo
     if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) cluster = config->attrs[i].value.clusterDim.x;
   const int error = launch_soft(config, function, params, extra);
   record(FAKE_KERNEL, flushed ? COLD_NS : WARM_NS, config->gridDimX, config->blockDimX, cluster);
-  flushed = 0;
+  released = flushed = 0;
   if (damage_results) fill_soft((uintptr_t)bench.out.base, 0x3f, 4, config->hStream);
   return error;
 }
 
 static int fill_recorded(unsigned long long to, unsigned char value, size_t bytes, void *stream) {
   record(FAKE_MEMSET, FLUSH_NS, 0, 0, 0);
-  flushed = 1;
+  flushed = released;
   return fill_soft(to, value, bytes, stream);
+}
+
+static int release_recorded(void) {
+  released = 1;
+  return 0;
 }
 
 static int copy_recorded(unsigned long long to, unsigned long long from, size_t bytes, void *stream) {
@@ -90,6 +96,7 @@ static int open_all(void **state) {
   memcpy(&card.error_string, &text, sizeof text);
   card.memset_async = fill_recorded;
   card.copy_async = copy_recorded;
+  card.reset_persisting = release_recorded;
   bench = (struct bench){.card = &card};
   return arena_reserve(&bench, &bench.flush, 1024, &p); /* no L2 to flush here */
 }
