@@ -140,7 +140,7 @@ def _default_steps(spec: Spec, op: Op, types: Types, bucket: int, access: str,
     served = rules.served_bucket(spec, types, bucket, access)
     v = Cell(op, types, served, "", access).vectors
     steps: list[Step] = []
-    for rows_up_to, strategies in rules.default_choice(v, access):
+    for rows_up_to, strategies in rules.default_choice(op, v, access):
         options = [c for s in strategies for c in rules.serving_cells(spec, op, types, bucket, access, s)]
         found = next((c for c in options if config_of.get(c)), None)
         if found is None:

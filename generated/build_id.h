@@ -7,8 +7,8 @@
 #ifndef NST_BUILD_ID_H
 #define NST_BUILD_ID_H
 
-#define NST_BUILD_ID "89e2576d956c55e1"
-#define NST_BUILD_ID_KERNEL nst_build_id_89e2576d956c55e1
-#define NST_BUILD_ID_SYMBOL "nst_build_id_89e2576d956c55e1"
+#define NST_BUILD_ID "5548f018ef4ee578"
+#define NST_BUILD_ID_KERNEL nst_build_id_5548f018ef4ee578
+#define NST_BUILD_ID_SYMBOL "nst_build_id_5548f018ef4ee578"
 
 #endif

@@ -238,9 +238,9 @@ nst_status nst_fused_add_rms_norm_fwd(const nst_library *library, const nst_fuse
  * (Ba, Kiros and Hinton, Layer Normalization, 2016.)
  *
  * Everything is computed in f32 and rounded once, to nearest even. The variance comes from deviations, never from raw
- * squares: they are taken from the mean of the row's first 512 bytes, so that a mean far from 0 costs no digits (Chan,
- * Golub and LeVeque, Algorithms for Computing the Sample Variance, 1983: the shifted one-pass algorithm). Sums in f32
- * overflow as f32 numbers do.
+ * squares: they are taken from the mean of the row's first 16 bytes, so that a mean far from 0 costs no digits, and once
+ * more from the row's mean where that is far from the first elements (Chan, Golub and LeVeque, Algorithms for Computing
+ * the Sample Variance, 1983: the shifted one-pass and the two-pass algorithm). Sums in f32 overflow as f32 numbers do.
  * In place: y may be x itself (same pointer and same row stride). Any other overlap of y with x is refused.
  */
 typedef struct nst_layer_norm_fwd_args {

@@ -57,7 +57,7 @@ static void set_cond_divisor(struct nst_rows_params *params, uint64_t d) {
 
 static struct nst_rows_params params_of(const struct nst_rows_call *call, const struct nst_rows_facts *facts) {
   const struct nst_place *places = facts->places;
-  int64_t pivot = NST_PIVOT_VECTORS * (call->dtype == NST_DTYPE_F32 ? 4 : 8);
+  int64_t pivot = call->dtype == NST_DTYPE_F32 ? 4 : 8; /* elements of a vector */
   struct nst_rows_params params = {
       .x = (const void *)places[NST_TENSOR_X].begin,
       .residual = (const void *)places[NST_TENSOR_RESIDUAL].begin,

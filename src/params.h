@@ -4,9 +4,6 @@
 
 #include "normstatic.h"
 
-/* The first vectors of a row, one a lane, whose mean is the pivot of the layer norms. */
-enum { NST_PIVOT_VECTORS = 32 };
-
 /*
  * A kernel that normalises rows. Strides are in bytes, 0 with one row. What an operation does not have is NULL and 0;
  * so is an absent tensor, which reads as zeros: the offsets make the factor of an absent one 1.
@@ -35,7 +32,7 @@ struct nst_rows_params {
   uint32_t flags; /* NST_FLAG_* */
   float eps;
   float inv_n;         /* 1 / n, rounded once from double */
-  float inv_pivot;     /* the same for the elements behind the pivot: n, or those of NST_PIVOT_VECTORS */
+  float inv_pivot;     /* the same for the elements of a row's first vector, which are behind the pivot of the layer norms */
   float weight_offset; /* added to the weight: 1 where it is absent */
   float gate_offset;   /* added to the gate: 1 where it is absent, else 0 */
   /* The row of conditioning of row r, r / rows_per_cond, is r * cond_multiplier >> cond_shift in 64 bits. */

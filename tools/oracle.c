@@ -8,22 +8,23 @@
  * 1 / n and adds eps: 3 roundings at most. Together
  *     variance: v = (E + L + 5) u + 2^-149 / (mean + eps)
  * where the second part is what squares and their mean lose below the smallest normal f32 number (2^-150 each).
- * 1 / sqrt halves a relative error and is rounded itself:
- *     rstd:     v / 2 + u
+ * 1 / sqrt halves a relative error and is itself within 1 ulp:
+ *     rstd:     v / 2 + 2 u
  *
  * The layer norms sum deviations d = s - K from a pivot K, and their squares: S1 and S2; then mean = K + S1 / n and the
- * squares around it are M2 = S2 - S1^2 / n, by which the pivot drops out. With a = K - mean, which the reference knows
- * but for the roundings of K (16 u times the mean of |s| behind it), and D = sum |d|:
+ * squares around it are M2 = S2 - S1^2 / n, by which the pivot drops out. K is the mean of the row's first vector; where
+ * 8 M2 < S2, the sums are taken again around the mean that the first ones gave. With a = K - mean, which the reference
+ * knows but for the roundings of K (16 u times the mean of |s| behind it, or the error of the first mean), D = sum |d|:
  *     each d is rounded, so S1 is wrong by at most (E + L + 1) u D, and S2 by (E + L + 3) u S2, S2 = M2 + n a^2;
  *     S1 / n: (E + L + 3) u D / n; the mean that is stored is rounded besides, u |mean|;
  *     S1^2 / n: twice |a| times the error of S1, and three roundings of n a^2; the difference is rounded once more.
  * Together M2 is wrong by at most u ((E + L + 4) (M2 + n a^2) + 2 (E + L + 1) |a| D + 3 n a^2), and eps, 1 / n and the
- * root add the same as above, twice what is lost below the smallest normal number. For ordinary rows n a^2 is M2 / 100
- * or less.
+ * root add the same as above, twice what is lost below the smallest normal number. n a^2 is at most 7 M2, and M2 / 8 for
+ * ordinary rows.
  *
- * y = gate * (q * factor + addend), q = ((s - K) - S1 / n) * rstd. With v / 2 the relative error of rstd before it is
- * rounded,
- *     q:      (error of S1 / n + u |s - K|) * rstd + |q| (v / 2 + 3 u)
+ * y = gate * (q * factor + addend), q = (s - K) * rstd - (S1 / n) * rstd, the latter rounded once. With v / 2 the
+ * relative error of rstd before its own,
+ *     q:      (error of S1 / n + u |s - K| + u |a|) * rstd + |q| (v / 2 + 4 u)
  *     y:      |gate| (|factor| * error of q + u |q factor| + u |y / gate|) + u |y|
  * where factor is a rounded sum (weight + offset, 1 + scale); RMSNorm has q = s * rstd, no addend and no gate. A last
  * rounding to the type of y adds half an ulp of that type. For f16 and bf16 the other parts are small: a result is
@@ -103,17 +104,23 @@ static double squares_of(const struct oracle_rows *in, int64_t row, struct oracl
     *error = (e + 2) * U * total;
     return total;
   }
-  enum { PIVOT_VECTORS = 32 }; /* the kernels' pivot is the mean of so many 16-byte vectors */
-  const int64_t behind = PIVOT_VECTORS * (16 / (int64_t)half_size(in->x.dtype));
-  const int64_t count = in->n < behind ? in->n : behind;
+  const int64_t behind = 16 / (int64_t)half_size(in->x.dtype), count = in->n < behind ? in->n : behind;
   const struct sums first = sums_of(in, row, count, 0, 0);
-  const double pivot = first.plain / (double)count;
-  stats->mean = count == in->n ? pivot : sums_of(in, row, in->n, 0, 0).plain / n;
-  const struct sums all = sums_of(in, row, in->n, pivot, stats->mean);
-  const double rounding = 16 * U * first.magnitude / (double)count, a = fabs(pivot - stats->mean) + rounding;
-  const double distance = all.distance + n * rounding;
-  stats->pivot = pivot;
+  stats->pivot = first.plain / (double)count;
+  stats->mean = count == in->n ? stats->pivot : sums_of(in, row, in->n, 0, 0).plain / n;
+  struct sums all = sums_of(in, row, in->n, stats->pivot, stats->mean);
+  double rounding = 16 * U * first.magnitude / (double)count, a = fabs(stats->pivot - stats->mean) + rounding;
+  double distance = all.distance + n * rounding;
   stats->shift_limit = (e + 4) * U * distance / n + 0x1p-149;
+  /* Near the limit of 7 either may happen, and the first pivot has the larger errors. */
+  if (n * a * a > 7.5 * all.squares) {
+    rounding = a = stats->shift_limit + U * fabs(stats->mean);
+    stats->pivot = stats->mean;
+    all = sums_of(in, row, in->n, stats->pivot, stats->mean);
+    distance = all.distance + n * rounding;
+    stats->shift_limit = (e + 4) * U * distance / n + 0x1p-149;
+  }
+  stats->shift = a;
   stats->mean_limit = isfinite(stats->mean) ? U * fabs(stats->mean) + stats->shift_limit : 0;
   *error = U * ((e + 4) * (all.squares + n * a * a) + 2 * (e + 1) * a * distance + 3 * n * a * a);
   /* Sums that are too large for f32 are infinite there or, subtracted, no number: nothing is promised. */
@@ -133,7 +140,7 @@ struct oracle_row oracle_row_of(const struct oracle_rows *in, int64_t row) {
    * v is no number (0 / 0, or the row holds infinity or NaN), the kernels do exactly what is done here. */
   stats.relative = v < 0.25 ? v / 2 + v * v : isnan(v) ? 0 : INFINITY;
   stats.rstd_limit = isinf(stats.relative) ? INFINITY
-                     : isfinite(stats.rstd) && stats.rstd > 0 ? (stats.relative + U) * stats.rstd
+                     : isfinite(stats.rstd) && stats.rstd > 0 ? (stats.relative + 2 * U) * stats.rstd
                                                               : 0;
   return stats;
 }
@@ -161,8 +168,8 @@ struct oracle_element oracle_element_of(const struct oracle_rows *in, const stru
     addend = parameter(in, &in->bias, 0, i, 0);
   }
   double q = (s - stats->mean) * stats->rstd;
-  double error = fabs(q) * (stats->relative + 3 * U) + 0x1p-149, more = 0;
-  if (is_centred(in->op)) error += (stats->shift_limit + U * fabs(s - stats->pivot)) * stats->rstd;
+  double error = fabs(q) * (stats->relative + 4 * U) + 0x1p-149, more = 0;
+  if (is_centred(in->op)) error += (stats->shift_limit + U * fabs(s - stats->pivot) + U * stats->shift) * stats->rstd;
   if (in->flags & NST_FLAG_ROUND_BEFORE_WEIGHT && dtype != NST_DTYPE_F32 && isfinite(q)) {
     const double low = half_round(dtype, q - error), high = half_round(dtype, q + error);
     if (low == high)

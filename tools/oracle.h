@@ -32,7 +32,8 @@ struct oracle_row {
   double mean; /* 0 for the RMS norms */
   double rstd;
   double mean_limit, rstd_limit; /* right f32 results lie at most so far away */
-  double pivot, shift_limit;     /* layer norms: the pivot, and the error of the mean's distance from it */
+  /* layer norms: the pivot, the most that the mean may be away from it, and the error of that distance */
+  double pivot, shift, shift_limit;
   double relative; /* relative error of rstd before its own rounding */
   int overflows;   /* layer norms: the sums are too large for f32, so that nothing is promised but residual_out */
 };

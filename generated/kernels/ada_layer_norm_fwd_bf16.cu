@@ -15,14 +15,14 @@ extern "C" __global__ void __launch_bounds__(128, 1)
 nst_ada_layer_norm_fwd_bf16_n64_warp_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_ADA_LAYER_NORM_FWD, .types = NST_TYPES_BF16, .access = NST_ACCESS_EXACT,
                          .n = 64, .threads = 128, .lanes = 4, .vectors = 2, .cluster = 1, .slots = 0, .smem = 0,
-                         .hint = NST_HINT_NONE}>(p);
+                         .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
 nst_ada_layer_norm_fwd_bf16_n64_warp_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_ADA_LAYER_NORM_FWD, .types = NST_TYPES_BF16, .access = NST_ACCESS_MASKED,
                          .n = 64, .threads = 128, .lanes = 4, .vectors = 2, .cluster = 1, .slots = 0, .smem = 0,
-                         .hint = NST_HINT_NONE}>(p);
+                         .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
@@ -36,14 +36,14 @@ extern "C" __global__ void __launch_bounds__(128, 1)
 nst_ada_layer_norm_fwd_bf16_n128_warp_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_ADA_LAYER_NORM_FWD, .types = NST_TYPES_BF16, .access = NST_ACCESS_EXACT,
                          .n = 128, .threads = 128, .lanes = 8, .vectors = 2, .cluster = 1, .slots = 0, .smem = 0,
-                         .hint = NST_HINT_NONE}>(p);
+                         .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
 nst_ada_layer_norm_fwd_bf16_n128_warp_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_ADA_LAYER_NORM_FWD, .types = NST_TYPES_BF16, .access = NST_ACCESS_MASKED,
                          .n = 128, .threads = 128, .lanes = 8, .vectors = 2, .cluster = 1, .slots = 0, .smem = 0,
-                         .hint = NST_HINT_NONE}>(p);
+                         .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
@@ -57,14 +57,14 @@ extern "C" __global__ void __launch_bounds__(128, 1)
 nst_ada_layer_norm_fwd_bf16_n256_warp_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_ADA_LAYER_NORM_FWD, .types = NST_TYPES_BF16, .access = NST_ACCESS_EXACT,
                          .n = 256, .threads = 128, .lanes = 8, .vectors = 4, .cluster = 1, .slots = 0, .smem = 0,
-                         .hint = NST_HINT_NONE}>(p);
+                         .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
 nst_ada_layer_norm_fwd_bf16_n256_warp_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_ADA_LAYER_NORM_FWD, .types = NST_TYPES_BF16, .access = NST_ACCESS_MASKED,
                          .n = 256, .threads = 128, .lanes = 8, .vectors = 4, .cluster = 1, .slots = 0, .smem = 0,
-                         .hint = NST_HINT_NONE}>(p);
+                         .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
@@ -78,14 +78,14 @@ extern "C" __global__ void __launch_bounds__(128, 1)
 nst_ada_layer_norm_fwd_bf16_n512_warp_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_ADA_LAYER_NORM_FWD, .types = NST_TYPES_BF16, .access = NST_ACCESS_EXACT,
                          .n = 512, .threads = 128, .lanes = 16, .vectors = 4, .cluster = 1, .slots = 0, .smem = 0,
-                         .hint = NST_HINT_NONE}>(p);
+                         .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
 nst_ada_layer_norm_fwd_bf16_n512_warp_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_ADA_LAYER_NORM_FWD, .types = NST_TYPES_BF16, .access = NST_ACCESS_MASKED,
                          .n = 512, .threads = 128, .lanes = 16, .vectors = 4, .cluster = 1, .slots = 0, .smem = 0,
-                         .hint = NST_HINT_NONE}>(p);
+                         .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
@@ -99,14 +99,14 @@ extern "C" __global__ void __launch_bounds__(64, 24)
 nst_ada_layer_norm_fwd_bf16_n512_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_ADA_LAYER_NORM_FWD, .types = NST_TYPES_BF16, .access = NST_ACCESS_EXACT,
                           .n = 512, .threads = 64, .lanes = 64, .vectors = 1, .cluster = 1, .slots = 0,
-                          .smem = 512, .hint = NST_HINT_NONE}>(p);
+                          .smem = 512, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(64, 24)
 nst_ada_layer_norm_fwd_bf16_n512_block_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_ADA_LAYER_NORM_FWD, .types = NST_TYPES_BF16, .access = NST_ACCESS_MASKED,
                           .n = 512, .threads = 64, .lanes = 64, .vectors = 1, .cluster = 1, .slots = 0,
-                          .smem = 512, .hint = NST_HINT_NONE}>(p);
+                          .smem = 512, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(64, 16)
@@ -120,28 +120,28 @@ extern "C" __global__ void __launch_bounds__(128, 1)
 nst_ada_layer_norm_fwd_bf16_n768_warp_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_ADA_LAYER_NORM_FWD, .types = NST_TYPES_BF16, .access = NST_ACCESS_EXACT,
                          .n = 768, .threads = 128, .lanes = 32, .vectors = 3, .cluster = 1, .slots = 0, .smem = 0,
-                         .hint = NST_HINT_NONE}>(p);
+                         .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(64, 16)
 nst_ada_layer_norm_fwd_bf16_n768_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_ADA_LAYER_NORM_FWD, .types = NST_TYPES_BF16, .access = NST_ACCESS_EXACT,
                           .n = 768, .threads = 64, .lanes = 64, .vectors = 2, .cluster = 1, .slots = 0,
-                          .smem = 512, .hint = NST_HINT_NONE}>(p);
+                          .smem = 512, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
 nst_ada_layer_norm_fwd_bf16_n1024_warp_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_ADA_LAYER_NORM_FWD, .types = NST_TYPES_BF16, .access = NST_ACCESS_EXACT,
                          .n = 1024, .threads = 128, .lanes = 32, .vectors = 4, .cluster = 1, .slots = 0,
-                         .smem = 0, .hint = NST_HINT_NONE}>(p);
+                         .smem = 0, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
 nst_ada_layer_norm_fwd_bf16_n1024_warp_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_ADA_LAYER_NORM_FWD, .types = NST_TYPES_BF16, .access = NST_ACCESS_MASKED,
                          .n = 1024, .threads = 128, .lanes = 32, .vectors = 4, .cluster = 1, .slots = 0,
-                         .smem = 0, .hint = NST_HINT_NONE}>(p);
+                         .smem = 0, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
@@ -155,14 +155,14 @@ extern "C" __global__ void __launch_bounds__(64, 16)
 nst_ada_layer_norm_fwd_bf16_n1024_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_ADA_LAYER_NORM_FWD, .types = NST_TYPES_BF16, .access = NST_ACCESS_EXACT,
                           .n = 1024, .threads = 64, .lanes = 64, .vectors = 2, .cluster = 1, .slots = 0,
-                          .smem = 512, .hint = NST_HINT_NONE}>(p);
+                          .smem = 512, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(64, 16)
 nst_ada_layer_norm_fwd_bf16_n1024_block_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_ADA_LAYER_NORM_FWD, .types = NST_TYPES_BF16, .access = NST_ACCESS_MASKED,
                           .n = 1024, .threads = 64, .lanes = 64, .vectors = 2, .cluster = 1, .slots = 0,
-                          .smem = 512, .hint = NST_HINT_NONE}>(p);
+                          .smem = 512, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(64, 16)
@@ -175,50 +175,64 @@ nst_ada_layer_norm_fwd_bf16_n1024_block_unaligned(const __grid_constant__ nst_ro
 extern "C" __global__ void __launch_bounds__(64, 8)
 nst_ada_layer_norm_fwd_bf16_n1024_persist_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_persist<nst_cell{.op = NST_OP_ADA_LAYER_NORM_FWD, .types = NST_TYPES_BF16, .access = NST_ACCESS_EXACT,
-                            .n = 1024, .threads = 64, .lanes = 64, .vectors = 2, .cluster = 1, .slots = 0,
-                            .smem = 1024, .hint = NST_HINT_NONE}>(p);
+                            .n = 1024, .threads = 64, .lanes = 64, .vectors = 2, .cluster = 1, .slots = 4,
+                            .smem = 25632, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(64, 8)
 nst_ada_layer_norm_fwd_bf16_n1024_persist_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_persist<nst_cell{.op = NST_OP_ADA_LAYER_NORM_FWD, .types = NST_TYPES_BF16, .access = NST_ACCESS_MASKED,
-                            .n = 1024, .threads = 64, .lanes = 64, .vectors = 2, .cluster = 1, .slots = 0,
-                            .smem = 1024, .hint = NST_HINT_NONE}>(p);
+                            .n = 1024, .threads = 64, .lanes = 64, .vectors = 2, .cluster = 1, .slots = 4,
+                            .smem = 25632, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
 nst_ada_layer_norm_fwd_bf16_n1152_warp_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_ADA_LAYER_NORM_FWD, .types = NST_TYPES_BF16, .access = NST_ACCESS_EXACT,
-                         .n = 1152, .threads = 128, .lanes = 16, .vectors = 9, .cluster = 1, .slots = 0,
-                         .smem = 0, .hint = NST_HINT_NONE}>(p);
+                         .n = 1152, .threads = 128, .lanes = 32, .vectors = 5, .cluster = 1, .slots = 0,
+                         .smem = 0, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(64, 8)
 nst_ada_layer_norm_fwd_bf16_n1152_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_ADA_LAYER_NORM_FWD, .types = NST_TYPES_BF16, .access = NST_ACCESS_EXACT,
                           .n = 1152, .threads = 64, .lanes = 64, .vectors = 3, .cluster = 1, .slots = 0,
-                          .smem = 512, .hint = NST_HINT_NONE}>(p);
+                          .smem = 512, .hint = NST_HINT_EVICT_LAST}>(p);
+}
+
+extern "C" __global__ void __launch_bounds__(64, 7)
+nst_ada_layer_norm_fwd_bf16_n1152_persist_exact(const __grid_constant__ nst_rows_params p) {
+  nst_rows_persist<nst_cell{.op = NST_OP_ADA_LAYER_NORM_FWD, .types = NST_TYPES_BF16, .access = NST_ACCESS_EXACT,
+                            .n = 1152, .threads = 64, .lanes = 64, .vectors = 3, .cluster = 1, .slots = 3,
+                            .smem = 28696, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
 nst_ada_layer_norm_fwd_bf16_n1536_warp_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_ADA_LAYER_NORM_FWD, .types = NST_TYPES_BF16, .access = NST_ACCESS_EXACT,
                          .n = 1536, .threads = 128, .lanes = 32, .vectors = 6, .cluster = 1, .slots = 0,
-                         .smem = 0, .hint = NST_HINT_NONE}>(p);
+                         .smem = 0, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(64, 8)
 nst_ada_layer_norm_fwd_bf16_n1536_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_ADA_LAYER_NORM_FWD, .types = NST_TYPES_BF16, .access = NST_ACCESS_EXACT,
                           .n = 1536, .threads = 64, .lanes = 64, .vectors = 3, .cluster = 1, .slots = 0,
-                          .smem = 512, .hint = NST_HINT_NONE}>(p);
+                          .smem = 512, .hint = NST_HINT_EVICT_LAST}>(p);
+}
+
+extern "C" __global__ void __launch_bounds__(64, 7)
+nst_ada_layer_norm_fwd_bf16_n1536_persist_exact(const __grid_constant__ nst_rows_params p) {
+  nst_rows_persist<nst_cell{.op = NST_OP_ADA_LAYER_NORM_FWD, .types = NST_TYPES_BF16, .access = NST_ACCESS_EXACT,
+                            .n = 1536, .threads = 64, .lanes = 64, .vectors = 3, .cluster = 1, .slots = 3,
+                            .smem = 28696, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
 nst_ada_layer_norm_fwd_bf16_n2048_warp_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_ADA_LAYER_NORM_FWD, .types = NST_TYPES_BF16, .access = NST_ACCESS_EXACT,
                          .n = 2048, .threads = 128, .lanes = 32, .vectors = 8, .cluster = 1, .slots = 0,
-                         .smem = 0, .hint = NST_HINT_NONE}>(p);
+                         .smem = 0, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 8)
@@ -242,18 +256,18 @@ nst_ada_layer_norm_fwd_bf16_n2048_block_unaligned(const __grid_constant__ nst_ro
                           .cluster = 1, .slots = 0, .smem = 1024, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(128, 4)
+extern "C" __global__ void __launch_bounds__(64, 5)
 nst_ada_layer_norm_fwd_bf16_n2048_persist_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_persist<nst_cell{.op = NST_OP_ADA_LAYER_NORM_FWD, .types = NST_TYPES_BF16, .access = NST_ACCESS_EXACT,
-                            .n = 2048, .threads = 128, .lanes = 128, .vectors = 2, .cluster = 1, .slots = 0,
-                            .smem = 2048, .hint = NST_HINT_EVICT_LAST}>(p);
+                            .n = 2048, .threads = 64, .lanes = 64, .vectors = 4, .cluster = 1, .slots = 3,
+                            .smem = 37912, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(128, 4)
+extern "C" __global__ void __launch_bounds__(64, 5)
 nst_ada_layer_norm_fwd_bf16_n2048_persist_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_persist<nst_cell{.op = NST_OP_ADA_LAYER_NORM_FWD, .types = NST_TYPES_BF16, .access = NST_ACCESS_MASKED,
-                            .n = 2048, .threads = 128, .lanes = 128, .vectors = 2, .cluster = 1, .slots = 0,
-                            .smem = 2048, .hint = NST_HINT_EVICT_LAST}>(p);
+                            .n = 2048, .threads = 64, .lanes = 64, .vectors = 4, .cluster = 1, .slots = 3,
+                            .smem = 37912, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(64, 8)
@@ -263,11 +277,25 @@ nst_ada_layer_norm_fwd_bf16_n2560_block_exact(const __grid_constant__ nst_rows_p
                           .smem = 512, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
+extern "C" __global__ void __launch_bounds__(64, 4)
+nst_ada_layer_norm_fwd_bf16_n2560_persist_exact(const __grid_constant__ nst_rows_params p) {
+  nst_rows_persist<nst_cell{.op = NST_OP_ADA_LAYER_NORM_FWD, .types = NST_TYPES_BF16, .access = NST_ACCESS_EXACT,
+                            .n = 2560, .threads = 64, .lanes = 64, .vectors = 5, .cluster = 1, .slots = 3,
+                            .smem = 47128, .hint = NST_HINT_EVICT_LAST}>(p);
+}
+
 extern "C" __global__ void __launch_bounds__(128, 4)
 nst_ada_layer_norm_fwd_bf16_n3072_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_ADA_LAYER_NORM_FWD, .types = NST_TYPES_BF16, .access = NST_ACCESS_EXACT,
                           .n = 3072, .threads = 128, .lanes = 128, .vectors = 3, .cluster = 1, .slots = 0,
                           .smem = 1024, .hint = NST_HINT_EVICT_LAST}>(p);
+}
+
+extern "C" __global__ void __launch_bounds__(128, 3)
+nst_ada_layer_norm_fwd_bf16_n3072_persist_exact(const __grid_constant__ nst_rows_params p) {
+  nst_rows_persist<nst_cell{.op = NST_OP_ADA_LAYER_NORM_FWD, .types = NST_TYPES_BF16, .access = NST_ACCESS_EXACT,
+                            .n = 3072, .threads = 128, .lanes = 128, .vectors = 3, .cluster = 1, .slots = 4,
+                            .smem = 75808, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(256, 4)
@@ -291,25 +319,25 @@ nst_ada_layer_norm_fwd_bf16_n4096_block_unaligned(const __grid_constant__ nst_ro
                           .cluster = 1, .slots = 0, .smem = 2048, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(256, 2)
+extern "C" __global__ void __launch_bounds__(128, 3)
 nst_ada_layer_norm_fwd_bf16_n4096_persist_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_persist<nst_cell{.op = NST_OP_ADA_LAYER_NORM_FWD, .types = NST_TYPES_BF16, .access = NST_ACCESS_EXACT,
-                            .n = 4096, .threads = 256, .lanes = 256, .vectors = 2, .cluster = 1, .slots = 0,
-                            .smem = 4096, .hint = NST_HINT_EVICT_LAST}>(p);
+                            .n = 4096, .threads = 128, .lanes = 128, .vectors = 4, .cluster = 1, .slots = 3,
+                            .smem = 75800, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(256, 2)
+extern "C" __global__ void __launch_bounds__(128, 3)
 nst_ada_layer_norm_fwd_bf16_n4096_persist_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_persist<nst_cell{.op = NST_OP_ADA_LAYER_NORM_FWD, .types = NST_TYPES_BF16, .access = NST_ACCESS_MASKED,
-                            .n = 4096, .threads = 256, .lanes = 256, .vectors = 2, .cluster = 1, .slots = 0,
-                            .smem = 4096, .hint = NST_HINT_EVICT_LAST}>(p);
+                            .n = 4096, .threads = 128, .lanes = 128, .vectors = 4, .cluster = 1, .slots = 3,
+                            .smem = 75800, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(64, 1)
 nst_ada_layer_norm_fwd_bf16_n4096_cluster_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_ADA_LAYER_NORM_FWD, .types = NST_TYPES_BF16, .access = NST_ACCESS_EXACT,
                             .n = 4096, .threads = 64, .lanes = 64, .vectors = 1, .cluster = 8, .slots = 0,
-                            .smem = 2688, .hint = NST_HINT_NONE}>(p);
+                            .smem = 2688, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 4)
@@ -319,11 +347,18 @@ nst_ada_layer_norm_fwd_bf16_n5120_block_exact(const __grid_constant__ nst_rows_p
                           .smem = 1024, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
+extern "C" __global__ void __launch_bounds__(128, 2)
+nst_ada_layer_norm_fwd_bf16_n5120_persist_exact(const __grid_constant__ nst_rows_params p) {
+  nst_rows_persist<nst_cell{.op = NST_OP_ADA_LAYER_NORM_FWD, .types = NST_TYPES_BF16, .access = NST_ACCESS_EXACT,
+                            .n = 5120, .threads = 128, .lanes = 128, .vectors = 5, .cluster = 1, .slots = 3,
+                            .smem = 94232, .hint = NST_HINT_EVICT_LAST}>(p);
+}
+
 extern "C" __global__ void __launch_bounds__(128, 1)
 nst_ada_layer_norm_fwd_bf16_n5120_cluster_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_ADA_LAYER_NORM_FWD, .types = NST_TYPES_BF16, .access = NST_ACCESS_EXACT,
                             .n = 5120, .threads = 128, .lanes = 128, .vectors = 1, .cluster = 8, .slots = 0,
-                            .smem = 3200, .hint = NST_HINT_NONE}>(p);
+                            .smem = 3200, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(256, 2)
@@ -333,11 +368,18 @@ nst_ada_layer_norm_fwd_bf16_n6144_block_exact(const __grid_constant__ nst_rows_p
                           .smem = 2048, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
+extern "C" __global__ void __launch_bounds__(256, 2)
+nst_ada_layer_norm_fwd_bf16_n6144_persist_exact(const __grid_constant__ nst_rows_params p) {
+  nst_rows_persist<nst_cell{.op = NST_OP_ADA_LAYER_NORM_FWD, .types = NST_TYPES_BF16, .access = NST_ACCESS_EXACT,
+                            .n = 6144, .threads = 256, .lanes = 256, .vectors = 3, .cluster = 1, .slots = 3,
+                            .smem = 114712, .hint = NST_HINT_EVICT_LAST}>(p);
+}
+
 extern "C" __global__ void __launch_bounds__(128, 1)
 nst_ada_layer_norm_fwd_bf16_n6144_cluster_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_ADA_LAYER_NORM_FWD, .types = NST_TYPES_BF16, .access = NST_ACCESS_EXACT,
                             .n = 6144, .threads = 128, .lanes = 128, .vectors = 1, .cluster = 8, .slots = 0,
-                            .smem = 3200, .hint = NST_HINT_NONE}>(p);
+                            .smem = 3200, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(256, 2)
@@ -361,6 +403,20 @@ nst_ada_layer_norm_fwd_bf16_n8192_block_unaligned(const __grid_constant__ nst_ro
                           .cluster = 1, .slots = 0, .smem = 2048, .hint = NST_HINT_NONE}>(p);
 }
 
+extern "C" __global__ void __launch_bounds__(256, 1)
+nst_ada_layer_norm_fwd_bf16_n8192_persist_exact(const __grid_constant__ nst_rows_params p) {
+  nst_rows_persist<nst_cell{.op = NST_OP_ADA_LAYER_NORM_FWD, .types = NST_TYPES_BF16, .access = NST_ACCESS_EXACT,
+                            .n = 8192, .threads = 256, .lanes = 256, .vectors = 4, .cluster = 1, .slots = 4,
+                            .smem = 200736, .hint = NST_HINT_EVICT_LAST}>(p);
+}
+
+extern "C" __global__ void __launch_bounds__(256, 1)
+nst_ada_layer_norm_fwd_bf16_n8192_persist_masked(const __grid_constant__ nst_rows_params p) {
+  nst_rows_persist<nst_cell{.op = NST_OP_ADA_LAYER_NORM_FWD, .types = NST_TYPES_BF16, .access = NST_ACCESS_MASKED,
+                            .n = 8192, .threads = 256, .lanes = 256, .vectors = 4, .cluster = 1, .slots = 4,
+                            .smem = 200736, .hint = NST_HINT_EVICT_LAST}>(p);
+}
+
 extern "C" __global__ void __launch_bounds__(512, 2)
 nst_ada_layer_norm_fwd_bf16_n8192_reread_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_reread<nst_cell{.op = NST_OP_ADA_LAYER_NORM_FWD, .types = NST_TYPES_BF16, .access = NST_ACCESS_EXACT,
@@ -372,14 +428,14 @@ extern "C" __global__ void __launch_bounds__(128, 1)
 nst_ada_layer_norm_fwd_bf16_n8192_cluster_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_ADA_LAYER_NORM_FWD, .types = NST_TYPES_BF16, .access = NST_ACCESS_EXACT,
                             .n = 8192, .threads = 128, .lanes = 128, .vectors = 1, .cluster = 8, .slots = 0,
-                            .smem = 3200, .hint = NST_HINT_NONE}>(p);
+                            .smem = 3200, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
 nst_ada_layer_norm_fwd_bf16_n8192_cluster_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_ADA_LAYER_NORM_FWD, .types = NST_TYPES_BF16, .access = NST_ACCESS_MASKED,
                             .n = 8192, .threads = 128, .lanes = 128, .vectors = 1, .cluster = 8, .slots = 0,
-                            .smem = 3200, .hint = NST_HINT_NONE}>(p);
+                            .smem = 3200, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
@@ -396,6 +452,13 @@ nst_ada_layer_norm_fwd_bf16_n12288_block_exact(const __grid_constant__ nst_rows_
                           .smem = 4096, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
+extern "C" __global__ void __launch_bounds__(512, 1)
+nst_ada_layer_norm_fwd_bf16_n12288_persist_exact(const __grid_constant__ nst_rows_params p) {
+  nst_rows_persist<nst_cell{.op = NST_OP_ADA_LAYER_NORM_FWD, .types = NST_TYPES_BF16, .access = NST_ACCESS_EXACT,
+                            .n = 12288, .threads = 512, .lanes = 512, .vectors = 3, .cluster = 1, .slots = 3,
+                            .smem = 229400, .hint = NST_HINT_EVICT_LAST}>(p);
+}
+
 extern "C" __global__ void __launch_bounds__(512, 2)
 nst_ada_layer_norm_fwd_bf16_n12288_reread_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_reread<nst_cell{.op = NST_OP_ADA_LAYER_NORM_FWD, .types = NST_TYPES_BF16, .access = NST_ACCESS_EXACT,
@@ -407,7 +470,7 @@ extern "C" __global__ void __launch_bounds__(256, 1)
 nst_ada_layer_norm_fwd_bf16_n12288_cluster_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_ADA_LAYER_NORM_FWD, .types = NST_TYPES_BF16, .access = NST_ACCESS_EXACT,
                             .n = 12288, .threads = 256, .lanes = 256, .vectors = 1, .cluster = 8, .slots = 0,
-                            .smem = 4224, .hint = NST_HINT_NONE}>(p);
+                            .smem = 4224, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 1)
@@ -442,14 +505,14 @@ extern "C" __global__ void __launch_bounds__(256, 1)
 nst_ada_layer_norm_fwd_bf16_n16384_cluster_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_ADA_LAYER_NORM_FWD, .types = NST_TYPES_BF16, .access = NST_ACCESS_EXACT,
                             .n = 16384, .threads = 256, .lanes = 256, .vectors = 1, .cluster = 8, .slots = 0,
-                            .smem = 4224, .hint = NST_HINT_NONE}>(p);
+                            .smem = 4224, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(256, 1)
 nst_ada_layer_norm_fwd_bf16_n16384_cluster_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_ADA_LAYER_NORM_FWD, .types = NST_TYPES_BF16, .access = NST_ACCESS_MASKED,
                             .n = 16384, .threads = 256, .lanes = 256, .vectors = 1, .cluster = 8, .slots = 0,
-                            .smem = 4224, .hint = NST_HINT_NONE}>(p);
+                            .smem = 4224, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(256, 1)
@@ -459,32 +522,32 @@ nst_ada_layer_norm_fwd_bf16_n16384_cluster_unaligned(const __grid_constant__ nst
                             .vectors = 1, .cluster = 8, .slots = 0, .smem = 4224, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(1024, 1)
+extern "C" __global__ void __launch_bounds__(512, 2)
 nst_ada_layer_norm_fwd_bf16_n32768_reread_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_reread<nst_cell{.op = NST_OP_ADA_LAYER_NORM_FWD, .types = NST_TYPES_BF16, .access = NST_ACCESS_EXACT,
-                           .n = 32768, .threads = 1024, .lanes = 1024, .vectors = 1, .cluster = 1, .slots = 0,
-                           .smem = 8192, .hint = NST_HINT_EVICT_LAST}>(p);
+                           .n = 32768, .threads = 512, .lanes = 512, .vectors = 1, .cluster = 1, .slots = 0,
+                           .smem = 4096, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(1024, 1)
+extern "C" __global__ void __launch_bounds__(512, 2)
 nst_ada_layer_norm_fwd_bf16_n32768_reread_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_reread<nst_cell{.op = NST_OP_ADA_LAYER_NORM_FWD, .types = NST_TYPES_BF16, .access = NST_ACCESS_MASKED,
-                           .n = 32768, .threads = 1024, .lanes = 1024, .vectors = 1, .cluster = 1, .slots = 0,
-                           .smem = 8192, .hint = NST_HINT_EVICT_LAST}>(p);
+                           .n = 32768, .threads = 512, .lanes = 512, .vectors = 1, .cluster = 1, .slots = 0,
+                           .smem = 4096, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 1)
 nst_ada_layer_norm_fwd_bf16_n32768_cluster_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_ADA_LAYER_NORM_FWD, .types = NST_TYPES_BF16, .access = NST_ACCESS_EXACT,
                             .n = 32768, .threads = 512, .lanes = 512, .vectors = 1, .cluster = 8, .slots = 0,
-                            .smem = 6272, .hint = NST_HINT_NONE}>(p);
+                            .smem = 6272, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 1)
 nst_ada_layer_norm_fwd_bf16_n32768_cluster_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_ADA_LAYER_NORM_FWD, .types = NST_TYPES_BF16, .access = NST_ACCESS_MASKED,
                             .n = 32768, .threads = 512, .lanes = 512, .vectors = 1, .cluster = 8, .slots = 0,
-                            .smem = 6272, .hint = NST_HINT_NONE}>(p);
+                            .smem = 6272, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 1)
@@ -512,14 +575,14 @@ extern "C" __global__ void __launch_bounds__(512, 1)
 nst_ada_layer_norm_fwd_bf16_n65536_cluster_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_ADA_LAYER_NORM_FWD, .types = NST_TYPES_BF16, .access = NST_ACCESS_EXACT,
                             .n = 65536, .threads = 512, .lanes = 512, .vectors = 2, .cluster = 8, .slots = 0,
-                            .smem = 6272, .hint = NST_HINT_NONE}>(p);
+                            .smem = 6272, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 1)
 nst_ada_layer_norm_fwd_bf16_n65536_cluster_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_ADA_LAYER_NORM_FWD, .types = NST_TYPES_BF16, .access = NST_ACCESS_MASKED,
                             .n = 65536, .threads = 512, .lanes = 512, .vectors = 2, .cluster = 8, .slots = 0,
-                            .smem = 6272, .hint = NST_HINT_NONE}>(p);
+                            .smem = 6272, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 1)
@@ -547,14 +610,14 @@ extern "C" __global__ void __launch_bounds__(512, 1)
 nst_ada_layer_norm_fwd_bf16_n131072_cluster_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_ADA_LAYER_NORM_FWD, .types = NST_TYPES_BF16, .access = NST_ACCESS_EXACT,
                             .n = 131072, .threads = 512, .lanes = 512, .vectors = 4, .cluster = 8, .slots = 0,
-                            .smem = 6272, .hint = NST_HINT_NONE}>(p);
+                            .smem = 6272, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 1)
 nst_ada_layer_norm_fwd_bf16_n131072_cluster_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_ADA_LAYER_NORM_FWD, .types = NST_TYPES_BF16, .access = NST_ACCESS_MASKED,
                             .n = 131072, .threads = 512, .lanes = 512, .vectors = 4, .cluster = 8, .slots = 0,
-                            .smem = 6272, .hint = NST_HINT_NONE}>(p);
+                            .smem = 6272, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 1)
@@ -578,14 +641,14 @@ nst_ada_layer_norm_fwd_bf16_n262144_reread_masked(const __grid_constant__ nst_ro
                            .smem = 8192, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(512, 2)
+extern "C" __global__ void __launch_bounds__(512, 1)
 nst_ada_layer_norm_fwd_bf16_nany_loop_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_loop<nst_cell{.op = NST_OP_ADA_LAYER_NORM_FWD, .types = NST_TYPES_BF16, .access = NST_ACCESS_MASKED,
                          .n = 0, .threads = 512, .lanes = 512, .vectors = 1, .cluster = 8, .slots = 0,
-                         .smem = 6272, .hint = NST_HINT_NONE}>(p);
+                         .smem = 6272, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(512, 2)
+extern "C" __global__ void __launch_bounds__(512, 1)
 nst_ada_layer_norm_fwd_bf16_nany_loop_unaligned(const __grid_constant__ nst_rows_params p) {
   nst_rows_loop<nst_cell{.op = NST_OP_ADA_LAYER_NORM_FWD, .types = NST_TYPES_BF16, .access = NST_ACCESS_UNALIGNED,
                          .n = 0, .threads = 512, .lanes = 512, .vectors = 1, .cluster = 8, .slots = 0,

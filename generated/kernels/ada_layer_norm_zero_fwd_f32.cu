@@ -7,6 +7,7 @@
 #include "rows_block.cuh"
 #include "rows_cluster.cuh"
 #include "rows_loop.cuh"
+#include "rows_persist.cuh"
 #include "rows_reread.cuh"
 #include "rows_warp.cuh"
 
@@ -14,14 +15,14 @@ extern "C" __global__ void __launch_bounds__(128, 1)
 nst_ada_layer_norm_zero_fwd_f32_n64_warp_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_ADA_LAYER_NORM_ZERO_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_EXACT,
                          .n = 64, .threads = 128, .lanes = 8, .vectors = 2, .cluster = 1, .slots = 0, .smem = 0,
-                         .hint = NST_HINT_NONE}>(p);
+                         .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
 nst_ada_layer_norm_zero_fwd_f32_n64_warp_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_ADA_LAYER_NORM_ZERO_FWD, .types = NST_TYPES_F32,
                          .access = NST_ACCESS_MASKED, .n = 64, .threads = 128, .lanes = 8, .vectors = 2,
-                         .cluster = 1, .slots = 0, .smem = 0, .hint = NST_HINT_NONE}>(p);
+                         .cluster = 1, .slots = 0, .smem = 0, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
@@ -35,14 +36,14 @@ extern "C" __global__ void __launch_bounds__(128, 1)
 nst_ada_layer_norm_zero_fwd_f32_n128_warp_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_ADA_LAYER_NORM_ZERO_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_EXACT,
                          .n = 128, .threads = 128, .lanes = 8, .vectors = 4, .cluster = 1, .slots = 0, .smem = 0,
-                         .hint = NST_HINT_NONE}>(p);
+                         .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
 nst_ada_layer_norm_zero_fwd_f32_n128_warp_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_ADA_LAYER_NORM_ZERO_FWD, .types = NST_TYPES_F32,
                          .access = NST_ACCESS_MASKED, .n = 128, .threads = 128, .lanes = 8, .vectors = 4,
-                         .cluster = 1, .slots = 0, .smem = 0, .hint = NST_HINT_NONE}>(p);
+                         .cluster = 1, .slots = 0, .smem = 0, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
@@ -56,14 +57,14 @@ extern "C" __global__ void __launch_bounds__(128, 1)
 nst_ada_layer_norm_zero_fwd_f32_n256_warp_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_ADA_LAYER_NORM_ZERO_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_EXACT,
                          .n = 256, .threads = 128, .lanes = 16, .vectors = 4, .cluster = 1, .slots = 0, .smem = 0,
-                         .hint = NST_HINT_NONE}>(p);
+                         .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
 nst_ada_layer_norm_zero_fwd_f32_n256_warp_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_ADA_LAYER_NORM_ZERO_FWD, .types = NST_TYPES_F32,
                          .access = NST_ACCESS_MASKED, .n = 256, .threads = 128, .lanes = 16, .vectors = 4,
-                         .cluster = 1, .slots = 0, .smem = 0, .hint = NST_HINT_NONE}>(p);
+                         .cluster = 1, .slots = 0, .smem = 0, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
@@ -77,14 +78,14 @@ extern "C" __global__ void __launch_bounds__(64, 16)
 nst_ada_layer_norm_zero_fwd_f32_n256_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_ADA_LAYER_NORM_ZERO_FWD, .types = NST_TYPES_F32,
                           .access = NST_ACCESS_EXACT, .n = 256, .threads = 64, .lanes = 64, .vectors = 1,
-                          .cluster = 1, .slots = 0, .smem = 512, .hint = NST_HINT_NONE}>(p);
+                          .cluster = 1, .slots = 0, .smem = 512, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(64, 16)
 nst_ada_layer_norm_zero_fwd_f32_n256_block_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_ADA_LAYER_NORM_ZERO_FWD, .types = NST_TYPES_F32,
                           .access = NST_ACCESS_MASKED, .n = 256, .threads = 64, .lanes = 64, .vectors = 1,
-                          .cluster = 1, .slots = 0, .smem = 512, .hint = NST_HINT_NONE}>(p);
+                          .cluster = 1, .slots = 0, .smem = 512, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(64, 16)
@@ -98,14 +99,14 @@ extern "C" __global__ void __launch_bounds__(128, 1)
 nst_ada_layer_norm_zero_fwd_f32_n512_warp_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_ADA_LAYER_NORM_ZERO_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_EXACT,
                          .n = 512, .threads = 128, .lanes = 32, .vectors = 4, .cluster = 1, .slots = 0, .smem = 0,
-                         .hint = NST_HINT_NONE}>(p);
+                         .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
 nst_ada_layer_norm_zero_fwd_f32_n512_warp_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_ADA_LAYER_NORM_ZERO_FWD, .types = NST_TYPES_F32,
                          .access = NST_ACCESS_MASKED, .n = 512, .threads = 128, .lanes = 32, .vectors = 4,
-                         .cluster = 1, .slots = 0, .smem = 0, .hint = NST_HINT_NONE}>(p);
+                         .cluster = 1, .slots = 0, .smem = 0, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
@@ -119,14 +120,14 @@ extern "C" __global__ void __launch_bounds__(64, 8)
 nst_ada_layer_norm_zero_fwd_f32_n512_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_ADA_LAYER_NORM_ZERO_FWD, .types = NST_TYPES_F32,
                           .access = NST_ACCESS_EXACT, .n = 512, .threads = 64, .lanes = 64, .vectors = 2,
-                          .cluster = 1, .slots = 0, .smem = 512, .hint = NST_HINT_NONE}>(p);
+                          .cluster = 1, .slots = 0, .smem = 512, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(64, 8)
 nst_ada_layer_norm_zero_fwd_f32_n512_block_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_ADA_LAYER_NORM_ZERO_FWD, .types = NST_TYPES_F32,
                           .access = NST_ACCESS_MASKED, .n = 512, .threads = 64, .lanes = 64, .vectors = 2,
-                          .cluster = 1, .slots = 0, .smem = 512, .hint = NST_HINT_NONE}>(p);
+                          .cluster = 1, .slots = 0, .smem = 512, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(64, 8)
@@ -136,25 +137,46 @@ nst_ada_layer_norm_zero_fwd_f32_n512_block_unaligned(const __grid_constant__ nst
                           .cluster = 1, .slots = 0, .smem = 512, .hint = NST_HINT_NONE}>(p);
 }
 
+extern "C" __global__ void __launch_bounds__(64, 8)
+nst_ada_layer_norm_zero_fwd_f32_n512_persist_exact(const __grid_constant__ nst_rows_params p) {
+  nst_rows_persist<nst_cell{.op = NST_OP_ADA_LAYER_NORM_ZERO_FWD, .types = NST_TYPES_F32,
+                            .access = NST_ACCESS_EXACT, .n = 512, .threads = 64, .lanes = 64, .vectors = 2,
+                            .cluster = 1, .slots = 3, .smem = 25624, .hint = NST_HINT_EVICT_LAST}>(p);
+}
+
+extern "C" __global__ void __launch_bounds__(64, 8)
+nst_ada_layer_norm_zero_fwd_f32_n512_persist_masked(const __grid_constant__ nst_rows_params p) {
+  nst_rows_persist<nst_cell{.op = NST_OP_ADA_LAYER_NORM_ZERO_FWD, .types = NST_TYPES_F32,
+                            .access = NST_ACCESS_MASKED, .n = 512, .threads = 64, .lanes = 64, .vectors = 2,
+                            .cluster = 1, .slots = 3, .smem = 25624, .hint = NST_HINT_EVICT_LAST}>(p);
+}
+
 extern "C" __global__ void __launch_bounds__(128, 1)
 nst_ada_layer_norm_zero_fwd_f32_n768_warp_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_ADA_LAYER_NORM_ZERO_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_EXACT,
                          .n = 768, .threads = 128, .lanes = 32, .vectors = 6, .cluster = 1, .slots = 0, .smem = 0,
-                         .hint = NST_HINT_NONE}>(p);
+                         .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(64, 8)
 nst_ada_layer_norm_zero_fwd_f32_n768_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_ADA_LAYER_NORM_ZERO_FWD, .types = NST_TYPES_F32,
                           .access = NST_ACCESS_EXACT, .n = 768, .threads = 64, .lanes = 64, .vectors = 3,
-                          .cluster = 1, .slots = 0, .smem = 512, .hint = NST_HINT_NONE}>(p);
+                          .cluster = 1, .slots = 0, .smem = 512, .hint = NST_HINT_EVICT_LAST}>(p);
+}
+
+extern "C" __global__ void __launch_bounds__(64, 5)
+nst_ada_layer_norm_zero_fwd_f32_n768_persist_exact(const __grid_constant__ nst_rows_params p) {
+  nst_rows_persist<nst_cell{.op = NST_OP_ADA_LAYER_NORM_ZERO_FWD, .types = NST_TYPES_F32,
+                            .access = NST_ACCESS_EXACT, .n = 768, .threads = 64, .lanes = 64, .vectors = 3,
+                            .cluster = 1, .slots = 3, .smem = 37912, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
 nst_ada_layer_norm_zero_fwd_f32_n1024_warp_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_ADA_LAYER_NORM_ZERO_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_EXACT,
                          .n = 1024, .threads = 128, .lanes = 32, .vectors = 8, .cluster = 1, .slots = 0,
-                         .smem = 0, .hint = NST_HINT_NONE}>(p);
+                         .smem = 0, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 4)
@@ -178,6 +200,27 @@ nst_ada_layer_norm_zero_fwd_f32_n1024_block_unaligned(const __grid_constant__ ns
                           .cluster = 1, .slots = 0, .smem = 1024, .hint = NST_HINT_NONE}>(p);
 }
 
+extern "C" __global__ void __launch_bounds__(64, 4)
+nst_ada_layer_norm_zero_fwd_f32_n1024_persist_exact(const __grid_constant__ nst_rows_params p) {
+  nst_rows_persist<nst_cell{.op = NST_OP_ADA_LAYER_NORM_ZERO_FWD, .types = NST_TYPES_F32,
+                            .access = NST_ACCESS_EXACT, .n = 1024, .threads = 64, .lanes = 64, .vectors = 4,
+                            .cluster = 1, .slots = 3, .smem = 50200, .hint = NST_HINT_EVICT_LAST}>(p);
+}
+
+extern "C" __global__ void __launch_bounds__(64, 4)
+nst_ada_layer_norm_zero_fwd_f32_n1024_persist_masked(const __grid_constant__ nst_rows_params p) {
+  nst_rows_persist<nst_cell{.op = NST_OP_ADA_LAYER_NORM_ZERO_FWD, .types = NST_TYPES_F32,
+                            .access = NST_ACCESS_MASKED, .n = 1024, .threads = 64, .lanes = 64, .vectors = 4,
+                            .cluster = 1, .slots = 3, .smem = 50200, .hint = NST_HINT_EVICT_LAST}>(p);
+}
+
+extern "C" __global__ void __launch_bounds__(128, 1)
+nst_ada_layer_norm_zero_fwd_f32_n1152_warp_exact(const __grid_constant__ nst_rows_params p) {
+  nst_rows_warp<nst_cell{.op = NST_OP_ADA_LAYER_NORM_ZERO_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_EXACT,
+                         .n = 1152, .threads = 128, .lanes = 32, .vectors = 9, .cluster = 1, .slots = 0,
+                         .smem = 0, .hint = NST_HINT_EVICT_LAST}>(p);
+}
+
 extern "C" __global__ void __launch_bounds__(64, 8)
 nst_ada_layer_norm_zero_fwd_f32_n1152_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_ADA_LAYER_NORM_ZERO_FWD, .types = NST_TYPES_F32,
@@ -185,11 +228,25 @@ nst_ada_layer_norm_zero_fwd_f32_n1152_block_exact(const __grid_constant__ nst_ro
                           .cluster = 1, .slots = 0, .smem = 512, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
+extern "C" __global__ void __launch_bounds__(64, 3)
+nst_ada_layer_norm_zero_fwd_f32_n1152_persist_exact(const __grid_constant__ nst_rows_params p) {
+  nst_rows_persist<nst_cell{.op = NST_OP_ADA_LAYER_NORM_ZERO_FWD, .types = NST_TYPES_F32,
+                            .access = NST_ACCESS_EXACT, .n = 1152, .threads = 64, .lanes = 64, .vectors = 5,
+                            .cluster = 1, .slots = 3, .smem = 62488, .hint = NST_HINT_EVICT_LAST}>(p);
+}
+
 extern "C" __global__ void __launch_bounds__(128, 4)
 nst_ada_layer_norm_zero_fwd_f32_n1536_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_ADA_LAYER_NORM_ZERO_FWD, .types = NST_TYPES_F32,
                           .access = NST_ACCESS_EXACT, .n = 1536, .threads = 128, .lanes = 128, .vectors = 3,
                           .cluster = 1, .slots = 0, .smem = 1024, .hint = NST_HINT_EVICT_LAST}>(p);
+}
+
+extern "C" __global__ void __launch_bounds__(128, 3)
+nst_ada_layer_norm_zero_fwd_f32_n1536_persist_exact(const __grid_constant__ nst_rows_params p) {
+  nst_rows_persist<nst_cell{.op = NST_OP_ADA_LAYER_NORM_ZERO_FWD, .types = NST_TYPES_F32,
+                            .access = NST_ACCESS_EXACT, .n = 1536, .threads = 128, .lanes = 128, .vectors = 3,
+                            .cluster = 1, .slots = 3, .smem = 75800, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(256, 2)
@@ -213,11 +270,25 @@ nst_ada_layer_norm_zero_fwd_f32_n2048_block_unaligned(const __grid_constant__ ns
                           .cluster = 1, .slots = 0, .smem = 2048, .hint = NST_HINT_NONE}>(p);
 }
 
+extern "C" __global__ void __launch_bounds__(128, 2)
+nst_ada_layer_norm_zero_fwd_f32_n2048_persist_exact(const __grid_constant__ nst_rows_params p) {
+  nst_rows_persist<nst_cell{.op = NST_OP_ADA_LAYER_NORM_ZERO_FWD, .types = NST_TYPES_F32,
+                            .access = NST_ACCESS_EXACT, .n = 2048, .threads = 128, .lanes = 128, .vectors = 4,
+                            .cluster = 1, .slots = 3, .smem = 100376, .hint = NST_HINT_EVICT_LAST}>(p);
+}
+
+extern "C" __global__ void __launch_bounds__(128, 2)
+nst_ada_layer_norm_zero_fwd_f32_n2048_persist_masked(const __grid_constant__ nst_rows_params p) {
+  nst_rows_persist<nst_cell{.op = NST_OP_ADA_LAYER_NORM_ZERO_FWD, .types = NST_TYPES_F32,
+                            .access = NST_ACCESS_MASKED, .n = 2048, .threads = 128, .lanes = 128, .vectors = 4,
+                            .cluster = 1, .slots = 3, .smem = 100376, .hint = NST_HINT_EVICT_LAST}>(p);
+}
+
 extern "C" __global__ void __launch_bounds__(64, 1)
 nst_ada_layer_norm_zero_fwd_f32_n2048_cluster_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_ADA_LAYER_NORM_ZERO_FWD, .types = NST_TYPES_F32,
                             .access = NST_ACCESS_EXACT, .n = 2048, .threads = 64, .lanes = 64, .vectors = 1,
-                            .cluster = 8, .slots = 0, .smem = 2688, .hint = NST_HINT_NONE}>(p);
+                            .cluster = 8, .slots = 0, .smem = 2688, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 4)
@@ -228,10 +299,17 @@ nst_ada_layer_norm_zero_fwd_f32_n2560_block_exact(const __grid_constant__ nst_ro
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
+nst_ada_layer_norm_zero_fwd_f32_n2560_persist_exact(const __grid_constant__ nst_rows_params p) {
+  nst_rows_persist<nst_cell{.op = NST_OP_ADA_LAYER_NORM_ZERO_FWD, .types = NST_TYPES_F32,
+                            .access = NST_ACCESS_EXACT, .n = 2560, .threads = 128, .lanes = 128, .vectors = 5,
+                            .cluster = 1, .slots = 4, .smem = 165920, .hint = NST_HINT_EVICT_LAST}>(p);
+}
+
+extern "C" __global__ void __launch_bounds__(128, 1)
 nst_ada_layer_norm_zero_fwd_f32_n2560_cluster_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_ADA_LAYER_NORM_ZERO_FWD, .types = NST_TYPES_F32,
                             .access = NST_ACCESS_EXACT, .n = 2560, .threads = 128, .lanes = 128, .vectors = 1,
-                            .cluster = 8, .slots = 0, .smem = 3200, .hint = NST_HINT_NONE}>(p);
+                            .cluster = 8, .slots = 0, .smem = 3200, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(256, 2)
@@ -241,11 +319,18 @@ nst_ada_layer_norm_zero_fwd_f32_n3072_block_exact(const __grid_constant__ nst_ro
                           .cluster = 1, .slots = 0, .smem = 2048, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
+extern "C" __global__ void __launch_bounds__(256, 1)
+nst_ada_layer_norm_zero_fwd_f32_n3072_persist_exact(const __grid_constant__ nst_rows_params p) {
+  nst_rows_persist<nst_cell{.op = NST_OP_ADA_LAYER_NORM_ZERO_FWD, .types = NST_TYPES_F32,
+                            .access = NST_ACCESS_EXACT, .n = 3072, .threads = 256, .lanes = 256, .vectors = 3,
+                            .cluster = 1, .slots = 4, .smem = 200736, .hint = NST_HINT_EVICT_LAST}>(p);
+}
+
 extern "C" __global__ void __launch_bounds__(128, 1)
 nst_ada_layer_norm_zero_fwd_f32_n3072_cluster_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_ADA_LAYER_NORM_ZERO_FWD, .types = NST_TYPES_F32,
                             .access = NST_ACCESS_EXACT, .n = 3072, .threads = 128, .lanes = 128, .vectors = 1,
-                            .cluster = 8, .slots = 0, .smem = 3200, .hint = NST_HINT_NONE}>(p);
+                            .cluster = 8, .slots = 0, .smem = 3200, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(256, 2)
@@ -269,6 +354,20 @@ nst_ada_layer_norm_zero_fwd_f32_n4096_block_unaligned(const __grid_constant__ ns
                           .cluster = 1, .slots = 0, .smem = 2048, .hint = NST_HINT_NONE}>(p);
 }
 
+extern "C" __global__ void __launch_bounds__(256, 1)
+nst_ada_layer_norm_zero_fwd_f32_n4096_persist_exact(const __grid_constant__ nst_rows_params p) {
+  nst_rows_persist<nst_cell{.op = NST_OP_ADA_LAYER_NORM_ZERO_FWD, .types = NST_TYPES_F32,
+                            .access = NST_ACCESS_EXACT, .n = 4096, .threads = 256, .lanes = 256, .vectors = 4,
+                            .cluster = 1, .slots = 3, .smem = 200728, .hint = NST_HINT_EVICT_LAST}>(p);
+}
+
+extern "C" __global__ void __launch_bounds__(256, 1)
+nst_ada_layer_norm_zero_fwd_f32_n4096_persist_masked(const __grid_constant__ nst_rows_params p) {
+  nst_rows_persist<nst_cell{.op = NST_OP_ADA_LAYER_NORM_ZERO_FWD, .types = NST_TYPES_F32,
+                            .access = NST_ACCESS_MASKED, .n = 4096, .threads = 256, .lanes = 256, .vectors = 4,
+                            .cluster = 1, .slots = 3, .smem = 200728, .hint = NST_HINT_EVICT_LAST}>(p);
+}
+
 extern "C" __global__ void __launch_bounds__(512, 2)
 nst_ada_layer_norm_zero_fwd_f32_n4096_reread_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_reread<nst_cell{.op = NST_OP_ADA_LAYER_NORM_ZERO_FWD, .types = NST_TYPES_F32,
@@ -280,14 +379,14 @@ extern "C" __global__ void __launch_bounds__(128, 1)
 nst_ada_layer_norm_zero_fwd_f32_n4096_cluster_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_ADA_LAYER_NORM_ZERO_FWD, .types = NST_TYPES_F32,
                             .access = NST_ACCESS_EXACT, .n = 4096, .threads = 128, .lanes = 128, .vectors = 1,
-                            .cluster = 8, .slots = 0, .smem = 3200, .hint = NST_HINT_NONE}>(p);
+                            .cluster = 8, .slots = 0, .smem = 3200, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
 nst_ada_layer_norm_zero_fwd_f32_n4096_cluster_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_ADA_LAYER_NORM_ZERO_FWD, .types = NST_TYPES_F32,
                             .access = NST_ACCESS_MASKED, .n = 4096, .threads = 128, .lanes = 128, .vectors = 1,
-                            .cluster = 8, .slots = 0, .smem = 3200, .hint = NST_HINT_NONE}>(p);
+                            .cluster = 8, .slots = 0, .smem = 3200, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
@@ -315,7 +414,7 @@ extern "C" __global__ void __launch_bounds__(256, 1)
 nst_ada_layer_norm_zero_fwd_f32_n5120_cluster_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_ADA_LAYER_NORM_ZERO_FWD, .types = NST_TYPES_F32,
                             .access = NST_ACCESS_EXACT, .n = 5120, .threads = 256, .lanes = 256, .vectors = 1,
-                            .cluster = 8, .slots = 0, .smem = 4224, .hint = NST_HINT_NONE}>(p);
+                            .cluster = 8, .slots = 0, .smem = 4224, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 1)
@@ -336,7 +435,7 @@ extern "C" __global__ void __launch_bounds__(256, 1)
 nst_ada_layer_norm_zero_fwd_f32_n6144_cluster_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_ADA_LAYER_NORM_ZERO_FWD, .types = NST_TYPES_F32,
                             .access = NST_ACCESS_EXACT, .n = 6144, .threads = 256, .lanes = 256, .vectors = 1,
-                            .cluster = 8, .slots = 0, .smem = 4224, .hint = NST_HINT_NONE}>(p);
+                            .cluster = 8, .slots = 0, .smem = 4224, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 1)
@@ -371,14 +470,14 @@ extern "C" __global__ void __launch_bounds__(256, 1)
 nst_ada_layer_norm_zero_fwd_f32_n8192_cluster_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_ADA_LAYER_NORM_ZERO_FWD, .types = NST_TYPES_F32,
                             .access = NST_ACCESS_EXACT, .n = 8192, .threads = 256, .lanes = 256, .vectors = 1,
-                            .cluster = 8, .slots = 0, .smem = 4224, .hint = NST_HINT_NONE}>(p);
+                            .cluster = 8, .slots = 0, .smem = 4224, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(256, 1)
 nst_ada_layer_norm_zero_fwd_f32_n8192_cluster_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_ADA_LAYER_NORM_ZERO_FWD, .types = NST_TYPES_F32,
                             .access = NST_ACCESS_MASKED, .n = 8192, .threads = 256, .lanes = 256, .vectors = 1,
-                            .cluster = 8, .slots = 0, .smem = 4224, .hint = NST_HINT_NONE}>(p);
+                            .cluster = 8, .slots = 0, .smem = 4224, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(256, 1)
@@ -388,46 +487,46 @@ nst_ada_layer_norm_zero_fwd_f32_n8192_cluster_unaligned(const __grid_constant__ 
                             .cluster = 8, .slots = 0, .smem = 4224, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(1024, 1)
+extern "C" __global__ void __launch_bounds__(512, 2)
 nst_ada_layer_norm_zero_fwd_f32_n12288_reread_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_reread<nst_cell{.op = NST_OP_ADA_LAYER_NORM_ZERO_FWD, .types = NST_TYPES_F32,
-                           .access = NST_ACCESS_EXACT, .n = 12288, .threads = 1024, .lanes = 1024, .vectors = 1,
-                           .cluster = 1, .slots = 0, .smem = 8192, .hint = NST_HINT_EVICT_LAST}>(p);
+                           .access = NST_ACCESS_EXACT, .n = 12288, .threads = 512, .lanes = 512, .vectors = 1,
+                           .cluster = 1, .slots = 0, .smem = 4096, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 1)
 nst_ada_layer_norm_zero_fwd_f32_n12288_cluster_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_ADA_LAYER_NORM_ZERO_FWD, .types = NST_TYPES_F32,
                             .access = NST_ACCESS_EXACT, .n = 12288, .threads = 512, .lanes = 512, .vectors = 1,
-                            .cluster = 8, .slots = 0, .smem = 6272, .hint = NST_HINT_NONE}>(p);
+                            .cluster = 8, .slots = 0, .smem = 6272, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(1024, 1)
+extern "C" __global__ void __launch_bounds__(512, 2)
 nst_ada_layer_norm_zero_fwd_f32_n16384_reread_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_reread<nst_cell{.op = NST_OP_ADA_LAYER_NORM_ZERO_FWD, .types = NST_TYPES_F32,
-                           .access = NST_ACCESS_EXACT, .n = 16384, .threads = 1024, .lanes = 1024, .vectors = 1,
-                           .cluster = 1, .slots = 0, .smem = 8192, .hint = NST_HINT_EVICT_LAST}>(p);
+                           .access = NST_ACCESS_EXACT, .n = 16384, .threads = 512, .lanes = 512, .vectors = 1,
+                           .cluster = 1, .slots = 0, .smem = 4096, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(1024, 1)
+extern "C" __global__ void __launch_bounds__(512, 2)
 nst_ada_layer_norm_zero_fwd_f32_n16384_reread_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_reread<nst_cell{.op = NST_OP_ADA_LAYER_NORM_ZERO_FWD, .types = NST_TYPES_F32,
-                           .access = NST_ACCESS_MASKED, .n = 16384, .threads = 1024, .lanes = 1024, .vectors = 1,
-                           .cluster = 1, .slots = 0, .smem = 8192, .hint = NST_HINT_EVICT_LAST}>(p);
+                           .access = NST_ACCESS_MASKED, .n = 16384, .threads = 512, .lanes = 512, .vectors = 1,
+                           .cluster = 1, .slots = 0, .smem = 4096, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 1)
 nst_ada_layer_norm_zero_fwd_f32_n16384_cluster_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_ADA_LAYER_NORM_ZERO_FWD, .types = NST_TYPES_F32,
                             .access = NST_ACCESS_EXACT, .n = 16384, .threads = 512, .lanes = 512, .vectors = 1,
-                            .cluster = 8, .slots = 0, .smem = 6272, .hint = NST_HINT_NONE}>(p);
+                            .cluster = 8, .slots = 0, .smem = 6272, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 1)
 nst_ada_layer_norm_zero_fwd_f32_n16384_cluster_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_ADA_LAYER_NORM_ZERO_FWD, .types = NST_TYPES_F32,
                             .access = NST_ACCESS_MASKED, .n = 16384, .threads = 512, .lanes = 512, .vectors = 1,
-                            .cluster = 8, .slots = 0, .smem = 6272, .hint = NST_HINT_NONE}>(p);
+                            .cluster = 8, .slots = 0, .smem = 6272, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 1)
@@ -455,14 +554,14 @@ extern "C" __global__ void __launch_bounds__(512, 1)
 nst_ada_layer_norm_zero_fwd_f32_n32768_cluster_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_ADA_LAYER_NORM_ZERO_FWD, .types = NST_TYPES_F32,
                             .access = NST_ACCESS_EXACT, .n = 32768, .threads = 512, .lanes = 512, .vectors = 2,
-                            .cluster = 8, .slots = 0, .smem = 6272, .hint = NST_HINT_NONE}>(p);
+                            .cluster = 8, .slots = 0, .smem = 6272, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 1)
 nst_ada_layer_norm_zero_fwd_f32_n32768_cluster_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_ADA_LAYER_NORM_ZERO_FWD, .types = NST_TYPES_F32,
                             .access = NST_ACCESS_MASKED, .n = 32768, .threads = 512, .lanes = 512, .vectors = 2,
-                            .cluster = 8, .slots = 0, .smem = 6272, .hint = NST_HINT_NONE}>(p);
+                            .cluster = 8, .slots = 0, .smem = 6272, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 1)
@@ -490,14 +589,14 @@ extern "C" __global__ void __launch_bounds__(512, 1)
 nst_ada_layer_norm_zero_fwd_f32_n65536_cluster_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_ADA_LAYER_NORM_ZERO_FWD, .types = NST_TYPES_F32,
                             .access = NST_ACCESS_EXACT, .n = 65536, .threads = 512, .lanes = 512, .vectors = 4,
-                            .cluster = 8, .slots = 0, .smem = 6272, .hint = NST_HINT_NONE}>(p);
+                            .cluster = 8, .slots = 0, .smem = 6272, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 1)
 nst_ada_layer_norm_zero_fwd_f32_n65536_cluster_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_ADA_LAYER_NORM_ZERO_FWD, .types = NST_TYPES_F32,
                             .access = NST_ACCESS_MASKED, .n = 65536, .threads = 512, .lanes = 512, .vectors = 4,
-                            .cluster = 8, .slots = 0, .smem = 6272, .hint = NST_HINT_NONE}>(p);
+                            .cluster = 8, .slots = 0, .smem = 6272, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 1)
@@ -535,14 +634,14 @@ nst_ada_layer_norm_zero_fwd_f32_n262144_reread_masked(const __grid_constant__ ns
                            .cluster = 1, .slots = 0, .smem = 8192, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(512, 2)
+extern "C" __global__ void __launch_bounds__(512, 1)
 nst_ada_layer_norm_zero_fwd_f32_nany_loop_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_loop<nst_cell{.op = NST_OP_ADA_LAYER_NORM_ZERO_FWD, .types = NST_TYPES_F32,
                          .access = NST_ACCESS_MASKED, .n = 0, .threads = 512, .lanes = 512, .vectors = 1,
-                         .cluster = 8, .slots = 0, .smem = 6272, .hint = NST_HINT_NONE}>(p);
+                         .cluster = 8, .slots = 0, .smem = 6272, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(512, 2)
+extern "C" __global__ void __launch_bounds__(512, 1)
 nst_ada_layer_norm_zero_fwd_f32_nany_loop_unaligned(const __grid_constant__ nst_rows_params p) {
   nst_rows_loop<nst_cell{.op = NST_OP_ADA_LAYER_NORM_ZERO_FWD, .types = NST_TYPES_F32,
                          .access = NST_ACCESS_UNALIGNED, .n = 0, .threads = 512, .lanes = 512, .vectors = 1,

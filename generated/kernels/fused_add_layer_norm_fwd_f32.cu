@@ -9,21 +9,20 @@
 #include "rows_loop.cuh"
 #include "rows_persist.cuh"
 #include "rows_reread.cuh"
-#include "rows_ring.cuh"
 #include "rows_warp.cuh"
 
 extern "C" __global__ void __launch_bounds__(128, 1)
 nst_fused_add_layer_norm_fwd_f32_n64_warp_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_FUSED_ADD_LAYER_NORM_FWD, .types = NST_TYPES_F32,
                          .access = NST_ACCESS_EXACT, .n = 64, .threads = 128, .lanes = 8, .vectors = 2,
-                         .cluster = 1, .slots = 0, .smem = 0, .hint = NST_HINT_NONE}>(p);
+                         .cluster = 1, .slots = 0, .smem = 0, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
 nst_fused_add_layer_norm_fwd_f32_n64_warp_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_FUSED_ADD_LAYER_NORM_FWD, .types = NST_TYPES_F32,
                          .access = NST_ACCESS_MASKED, .n = 64, .threads = 128, .lanes = 8, .vectors = 2,
-                         .cluster = 1, .slots = 0, .smem = 0, .hint = NST_HINT_NONE}>(p);
+                         .cluster = 1, .slots = 0, .smem = 0, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
@@ -37,14 +36,14 @@ extern "C" __global__ void __launch_bounds__(128, 1)
 nst_fused_add_layer_norm_fwd_f32_n128_warp_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_FUSED_ADD_LAYER_NORM_FWD, .types = NST_TYPES_F32,
                          .access = NST_ACCESS_EXACT, .n = 128, .threads = 128, .lanes = 8, .vectors = 4,
-                         .cluster = 1, .slots = 0, .smem = 0, .hint = NST_HINT_NONE}>(p);
+                         .cluster = 1, .slots = 0, .smem = 0, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
 nst_fused_add_layer_norm_fwd_f32_n128_warp_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_FUSED_ADD_LAYER_NORM_FWD, .types = NST_TYPES_F32,
                          .access = NST_ACCESS_MASKED, .n = 128, .threads = 128, .lanes = 8, .vectors = 4,
-                         .cluster = 1, .slots = 0, .smem = 0, .hint = NST_HINT_NONE}>(p);
+                         .cluster = 1, .slots = 0, .smem = 0, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
@@ -58,14 +57,14 @@ extern "C" __global__ void __launch_bounds__(128, 1)
 nst_fused_add_layer_norm_fwd_f32_n256_warp_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_FUSED_ADD_LAYER_NORM_FWD, .types = NST_TYPES_F32,
                          .access = NST_ACCESS_EXACT, .n = 256, .threads = 128, .lanes = 16, .vectors = 4,
-                         .cluster = 1, .slots = 0, .smem = 0, .hint = NST_HINT_NONE}>(p);
+                         .cluster = 1, .slots = 0, .smem = 0, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
 nst_fused_add_layer_norm_fwd_f32_n256_warp_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_FUSED_ADD_LAYER_NORM_FWD, .types = NST_TYPES_F32,
                          .access = NST_ACCESS_MASKED, .n = 256, .threads = 128, .lanes = 16, .vectors = 4,
-                         .cluster = 1, .slots = 0, .smem = 0, .hint = NST_HINT_NONE}>(p);
+                         .cluster = 1, .slots = 0, .smem = 0, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
@@ -79,14 +78,14 @@ extern "C" __global__ void __launch_bounds__(64, 16)
 nst_fused_add_layer_norm_fwd_f32_n256_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_FUSED_ADD_LAYER_NORM_FWD, .types = NST_TYPES_F32,
                           .access = NST_ACCESS_EXACT, .n = 256, .threads = 64, .lanes = 64, .vectors = 1,
-                          .cluster = 1, .slots = 0, .smem = 512, .hint = NST_HINT_NONE}>(p);
+                          .cluster = 1, .slots = 0, .smem = 512, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(64, 16)
 nst_fused_add_layer_norm_fwd_f32_n256_block_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_FUSED_ADD_LAYER_NORM_FWD, .types = NST_TYPES_F32,
                           .access = NST_ACCESS_MASKED, .n = 256, .threads = 64, .lanes = 64, .vectors = 1,
-                          .cluster = 1, .slots = 0, .smem = 512, .hint = NST_HINT_NONE}>(p);
+                          .cluster = 1, .slots = 0, .smem = 512, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(64, 16)
@@ -100,14 +99,14 @@ extern "C" __global__ void __launch_bounds__(128, 1)
 nst_fused_add_layer_norm_fwd_f32_n512_warp_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_FUSED_ADD_LAYER_NORM_FWD, .types = NST_TYPES_F32,
                          .access = NST_ACCESS_EXACT, .n = 512, .threads = 128, .lanes = 32, .vectors = 4,
-                         .cluster = 1, .slots = 0, .smem = 0, .hint = NST_HINT_NONE}>(p);
+                         .cluster = 1, .slots = 0, .smem = 0, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
 nst_fused_add_layer_norm_fwd_f32_n512_warp_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_FUSED_ADD_LAYER_NORM_FWD, .types = NST_TYPES_F32,
                          .access = NST_ACCESS_MASKED, .n = 512, .threads = 128, .lanes = 32, .vectors = 4,
-                         .cluster = 1, .slots = 0, .smem = 0, .hint = NST_HINT_NONE}>(p);
+                         .cluster = 1, .slots = 0, .smem = 0, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
@@ -121,14 +120,14 @@ extern "C" __global__ void __launch_bounds__(64, 8)
 nst_fused_add_layer_norm_fwd_f32_n512_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_FUSED_ADD_LAYER_NORM_FWD, .types = NST_TYPES_F32,
                           .access = NST_ACCESS_EXACT, .n = 512, .threads = 64, .lanes = 64, .vectors = 2,
-                          .cluster = 1, .slots = 0, .smem = 512, .hint = NST_HINT_NONE}>(p);
+                          .cluster = 1, .slots = 0, .smem = 512, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(64, 8)
 nst_fused_add_layer_norm_fwd_f32_n512_block_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_FUSED_ADD_LAYER_NORM_FWD, .types = NST_TYPES_F32,
                           .access = NST_ACCESS_MASKED, .n = 512, .threads = 64, .lanes = 64, .vectors = 2,
-                          .cluster = 1, .slots = 0, .smem = 512, .hint = NST_HINT_NONE}>(p);
+                          .cluster = 1, .slots = 0, .smem = 512, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(64, 8)
@@ -142,35 +141,42 @@ extern "C" __global__ void __launch_bounds__(64, 8)
 nst_fused_add_layer_norm_fwd_f32_n512_persist_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_persist<nst_cell{.op = NST_OP_FUSED_ADD_LAYER_NORM_FWD, .types = NST_TYPES_F32,
                             .access = NST_ACCESS_EXACT, .n = 512, .threads = 64, .lanes = 64, .vectors = 2,
-                            .cluster = 1, .slots = 0, .smem = 1024, .hint = NST_HINT_NONE}>(p);
+                            .cluster = 1, .slots = 4, .smem = 17440, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(64, 8)
 nst_fused_add_layer_norm_fwd_f32_n512_persist_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_persist<nst_cell{.op = NST_OP_FUSED_ADD_LAYER_NORM_FWD, .types = NST_TYPES_F32,
                             .access = NST_ACCESS_MASKED, .n = 512, .threads = 64, .lanes = 64, .vectors = 2,
-                            .cluster = 1, .slots = 0, .smem = 1024, .hint = NST_HINT_NONE}>(p);
+                            .cluster = 1, .slots = 4, .smem = 17440, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
 nst_fused_add_layer_norm_fwd_f32_n768_warp_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_FUSED_ADD_LAYER_NORM_FWD, .types = NST_TYPES_F32,
                          .access = NST_ACCESS_EXACT, .n = 768, .threads = 128, .lanes = 32, .vectors = 6,
-                         .cluster = 1, .slots = 0, .smem = 0, .hint = NST_HINT_NONE}>(p);
+                         .cluster = 1, .slots = 0, .smem = 0, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(64, 8)
 nst_fused_add_layer_norm_fwd_f32_n768_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_FUSED_ADD_LAYER_NORM_FWD, .types = NST_TYPES_F32,
                           .access = NST_ACCESS_EXACT, .n = 768, .threads = 64, .lanes = 64, .vectors = 3,
-                          .cluster = 1, .slots = 0, .smem = 512, .hint = NST_HINT_NONE}>(p);
+                          .cluster = 1, .slots = 0, .smem = 512, .hint = NST_HINT_EVICT_LAST}>(p);
+}
+
+extern "C" __global__ void __launch_bounds__(64, 8)
+nst_fused_add_layer_norm_fwd_f32_n768_persist_exact(const __grid_constant__ nst_rows_params p) {
+  nst_rows_persist<nst_cell{.op = NST_OP_FUSED_ADD_LAYER_NORM_FWD, .types = NST_TYPES_F32,
+                            .access = NST_ACCESS_EXACT, .n = 768, .threads = 64, .lanes = 64, .vectors = 3,
+                            .cluster = 1, .slots = 4, .smem = 25632, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
 nst_fused_add_layer_norm_fwd_f32_n1024_warp_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_FUSED_ADD_LAYER_NORM_FWD, .types = NST_TYPES_F32,
                          .access = NST_ACCESS_EXACT, .n = 1024, .threads = 128, .lanes = 32, .vectors = 8,
-                         .cluster = 1, .slots = 0, .smem = 0, .hint = NST_HINT_NONE}>(p);
+                         .cluster = 1, .slots = 0, .smem = 0, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 4)
@@ -194,18 +200,25 @@ nst_fused_add_layer_norm_fwd_f32_n1024_block_unaligned(const __grid_constant__ n
                           .cluster = 1, .slots = 0, .smem = 1024, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(128, 4)
+extern "C" __global__ void __launch_bounds__(64, 8)
 nst_fused_add_layer_norm_fwd_f32_n1024_persist_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_persist<nst_cell{.op = NST_OP_FUSED_ADD_LAYER_NORM_FWD, .types = NST_TYPES_F32,
-                            .access = NST_ACCESS_EXACT, .n = 1024, .threads = 128, .lanes = 128, .vectors = 2,
-                            .cluster = 1, .slots = 0, .smem = 2048, .hint = NST_HINT_EVICT_LAST}>(p);
+                            .access = NST_ACCESS_EXACT, .n = 1024, .threads = 64, .lanes = 64, .vectors = 4,
+                            .cluster = 1, .slots = 3, .smem = 25624, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(128, 4)
+extern "C" __global__ void __launch_bounds__(64, 8)
 nst_fused_add_layer_norm_fwd_f32_n1024_persist_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_persist<nst_cell{.op = NST_OP_FUSED_ADD_LAYER_NORM_FWD, .types = NST_TYPES_F32,
-                            .access = NST_ACCESS_MASKED, .n = 1024, .threads = 128, .lanes = 128, .vectors = 2,
-                            .cluster = 1, .slots = 0, .smem = 2048, .hint = NST_HINT_EVICT_LAST}>(p);
+                            .access = NST_ACCESS_MASKED, .n = 1024, .threads = 64, .lanes = 64, .vectors = 4,
+                            .cluster = 1, .slots = 3, .smem = 25624, .hint = NST_HINT_EVICT_LAST}>(p);
+}
+
+extern "C" __global__ void __launch_bounds__(128, 1)
+nst_fused_add_layer_norm_fwd_f32_n1152_warp_exact(const __grid_constant__ nst_rows_params p) {
+  nst_rows_warp<nst_cell{.op = NST_OP_FUSED_ADD_LAYER_NORM_FWD, .types = NST_TYPES_F32,
+                         .access = NST_ACCESS_EXACT, .n = 1152, .threads = 128, .lanes = 32, .vectors = 9,
+                         .cluster = 1, .slots = 0, .smem = 0, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(64, 8)
@@ -220,6 +233,13 @@ nst_fused_add_layer_norm_fwd_f32_n1536_block_exact(const __grid_constant__ nst_r
   nst_rows_block<nst_cell{.op = NST_OP_FUSED_ADD_LAYER_NORM_FWD, .types = NST_TYPES_F32,
                           .access = NST_ACCESS_EXACT, .n = 1536, .threads = 128, .lanes = 128, .vectors = 3,
                           .cluster = 1, .slots = 0, .smem = 1024, .hint = NST_HINT_EVICT_LAST}>(p);
+}
+
+extern "C" __global__ void __launch_bounds__(128, 4)
+nst_fused_add_layer_norm_fwd_f32_n1536_persist_exact(const __grid_constant__ nst_rows_params p) {
+  nst_rows_persist<nst_cell{.op = NST_OP_FUSED_ADD_LAYER_NORM_FWD, .types = NST_TYPES_F32,
+                            .access = NST_ACCESS_EXACT, .n = 1536, .threads = 128, .lanes = 128, .vectors = 3,
+                            .cluster = 1, .slots = 4, .smem = 51232, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(256, 2)
@@ -243,25 +263,25 @@ nst_fused_add_layer_norm_fwd_f32_n2048_block_unaligned(const __grid_constant__ n
                           .cluster = 1, .slots = 0, .smem = 2048, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(256, 2)
+extern "C" __global__ void __launch_bounds__(128, 4)
 nst_fused_add_layer_norm_fwd_f32_n2048_persist_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_persist<nst_cell{.op = NST_OP_FUSED_ADD_LAYER_NORM_FWD, .types = NST_TYPES_F32,
-                            .access = NST_ACCESS_EXACT, .n = 2048, .threads = 256, .lanes = 256, .vectors = 2,
-                            .cluster = 1, .slots = 0, .smem = 4096, .hint = NST_HINT_EVICT_LAST}>(p);
+                            .access = NST_ACCESS_EXACT, .n = 2048, .threads = 128, .lanes = 128, .vectors = 4,
+                            .cluster = 1, .slots = 3, .smem = 51224, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(256, 2)
+extern "C" __global__ void __launch_bounds__(128, 4)
 nst_fused_add_layer_norm_fwd_f32_n2048_persist_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_persist<nst_cell{.op = NST_OP_FUSED_ADD_LAYER_NORM_FWD, .types = NST_TYPES_F32,
-                            .access = NST_ACCESS_MASKED, .n = 2048, .threads = 256, .lanes = 256, .vectors = 2,
-                            .cluster = 1, .slots = 0, .smem = 4096, .hint = NST_HINT_EVICT_LAST}>(p);
+                            .access = NST_ACCESS_MASKED, .n = 2048, .threads = 128, .lanes = 128, .vectors = 4,
+                            .cluster = 1, .slots = 3, .smem = 51224, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(64, 1)
 nst_fused_add_layer_norm_fwd_f32_n2048_cluster_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_FUSED_ADD_LAYER_NORM_FWD, .types = NST_TYPES_F32,
                             .access = NST_ACCESS_EXACT, .n = 2048, .threads = 64, .lanes = 64, .vectors = 1,
-                            .cluster = 8, .slots = 0, .smem = 2688, .hint = NST_HINT_NONE}>(p);
+                            .cluster = 8, .slots = 0, .smem = 2688, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 4)
@@ -275,7 +295,7 @@ extern "C" __global__ void __launch_bounds__(128, 1)
 nst_fused_add_layer_norm_fwd_f32_n2560_cluster_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_FUSED_ADD_LAYER_NORM_FWD, .types = NST_TYPES_F32,
                             .access = NST_ACCESS_EXACT, .n = 2560, .threads = 128, .lanes = 128, .vectors = 1,
-                            .cluster = 8, .slots = 0, .smem = 3200, .hint = NST_HINT_NONE}>(p);
+                            .cluster = 8, .slots = 0, .smem = 3200, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(256, 2)
@@ -285,11 +305,18 @@ nst_fused_add_layer_norm_fwd_f32_n3072_block_exact(const __grid_constant__ nst_r
                           .cluster = 1, .slots = 0, .smem = 2048, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
+extern "C" __global__ void __launch_bounds__(256, 2)
+nst_fused_add_layer_norm_fwd_f32_n3072_persist_exact(const __grid_constant__ nst_rows_params p) {
+  nst_rows_persist<nst_cell{.op = NST_OP_FUSED_ADD_LAYER_NORM_FWD, .types = NST_TYPES_F32,
+                            .access = NST_ACCESS_EXACT, .n = 3072, .threads = 256, .lanes = 256, .vectors = 3,
+                            .cluster = 1, .slots = 4, .smem = 102432, .hint = NST_HINT_EVICT_LAST}>(p);
+}
+
 extern "C" __global__ void __launch_bounds__(128, 1)
 nst_fused_add_layer_norm_fwd_f32_n3072_cluster_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_FUSED_ADD_LAYER_NORM_FWD, .types = NST_TYPES_F32,
                             .access = NST_ACCESS_EXACT, .n = 3072, .threads = 128, .lanes = 128, .vectors = 1,
-                            .cluster = 8, .slots = 0, .smem = 3200, .hint = NST_HINT_NONE}>(p);
+                            .cluster = 8, .slots = 0, .smem = 3200, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(256, 2)
@@ -313,6 +340,20 @@ nst_fused_add_layer_norm_fwd_f32_n4096_block_unaligned(const __grid_constant__ n
                           .cluster = 1, .slots = 0, .smem = 2048, .hint = NST_HINT_NONE}>(p);
 }
 
+extern "C" __global__ void __launch_bounds__(256, 2)
+nst_fused_add_layer_norm_fwd_f32_n4096_persist_exact(const __grid_constant__ nst_rows_params p) {
+  nst_rows_persist<nst_cell{.op = NST_OP_FUSED_ADD_LAYER_NORM_FWD, .types = NST_TYPES_F32,
+                            .access = NST_ACCESS_EXACT, .n = 4096, .threads = 256, .lanes = 256, .vectors = 4,
+                            .cluster = 1, .slots = 3, .smem = 102424, .hint = NST_HINT_EVICT_LAST}>(p);
+}
+
+extern "C" __global__ void __launch_bounds__(256, 2)
+nst_fused_add_layer_norm_fwd_f32_n4096_persist_masked(const __grid_constant__ nst_rows_params p) {
+  nst_rows_persist<nst_cell{.op = NST_OP_FUSED_ADD_LAYER_NORM_FWD, .types = NST_TYPES_F32,
+                            .access = NST_ACCESS_MASKED, .n = 4096, .threads = 256, .lanes = 256, .vectors = 4,
+                            .cluster = 1, .slots = 3, .smem = 102424, .hint = NST_HINT_EVICT_LAST}>(p);
+}
+
 extern "C" __global__ void __launch_bounds__(512, 2)
 nst_fused_add_layer_norm_fwd_f32_n4096_reread_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_reread<nst_cell{.op = NST_OP_FUSED_ADD_LAYER_NORM_FWD, .types = NST_TYPES_F32,
@@ -324,14 +365,14 @@ extern "C" __global__ void __launch_bounds__(128, 1)
 nst_fused_add_layer_norm_fwd_f32_n4096_cluster_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_FUSED_ADD_LAYER_NORM_FWD, .types = NST_TYPES_F32,
                             .access = NST_ACCESS_EXACT, .n = 4096, .threads = 128, .lanes = 128, .vectors = 1,
-                            .cluster = 8, .slots = 0, .smem = 3200, .hint = NST_HINT_NONE}>(p);
+                            .cluster = 8, .slots = 0, .smem = 3200, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
 nst_fused_add_layer_norm_fwd_f32_n4096_cluster_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_FUSED_ADD_LAYER_NORM_FWD, .types = NST_TYPES_F32,
                             .access = NST_ACCESS_MASKED, .n = 4096, .threads = 128, .lanes = 128, .vectors = 1,
-                            .cluster = 8, .slots = 0, .smem = 3200, .hint = NST_HINT_NONE}>(p);
+                            .cluster = 8, .slots = 0, .smem = 3200, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
@@ -359,7 +400,7 @@ extern "C" __global__ void __launch_bounds__(256, 1)
 nst_fused_add_layer_norm_fwd_f32_n5120_cluster_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_FUSED_ADD_LAYER_NORM_FWD, .types = NST_TYPES_F32,
                             .access = NST_ACCESS_EXACT, .n = 5120, .threads = 256, .lanes = 256, .vectors = 1,
-                            .cluster = 8, .slots = 0, .smem = 4224, .hint = NST_HINT_NONE}>(p);
+                            .cluster = 8, .slots = 0, .smem = 4224, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 1)
@@ -367,6 +408,13 @@ nst_fused_add_layer_norm_fwd_f32_n6144_block_exact(const __grid_constant__ nst_r
   nst_rows_block<nst_cell{.op = NST_OP_FUSED_ADD_LAYER_NORM_FWD, .types = NST_TYPES_F32,
                           .access = NST_ACCESS_EXACT, .n = 6144, .threads = 512, .lanes = 512, .vectors = 3,
                           .cluster = 1, .slots = 0, .smem = 4096, .hint = NST_HINT_EVICT_LAST}>(p);
+}
+
+extern "C" __global__ void __launch_bounds__(512, 1)
+nst_fused_add_layer_norm_fwd_f32_n6144_persist_exact(const __grid_constant__ nst_rows_params p) {
+  nst_rows_persist<nst_cell{.op = NST_OP_FUSED_ADD_LAYER_NORM_FWD, .types = NST_TYPES_F32,
+                            .access = NST_ACCESS_EXACT, .n = 6144, .threads = 512, .lanes = 512, .vectors = 3,
+                            .cluster = 1, .slots = 4, .smem = 204832, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 2)
@@ -380,7 +428,7 @@ extern "C" __global__ void __launch_bounds__(256, 1)
 nst_fused_add_layer_norm_fwd_f32_n6144_cluster_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_FUSED_ADD_LAYER_NORM_FWD, .types = NST_TYPES_F32,
                             .access = NST_ACCESS_EXACT, .n = 6144, .threads = 256, .lanes = 256, .vectors = 1,
-                            .cluster = 8, .slots = 0, .smem = 4224, .hint = NST_HINT_NONE}>(p);
+                            .cluster = 8, .slots = 0, .smem = 4224, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 1)
@@ -404,6 +452,20 @@ nst_fused_add_layer_norm_fwd_f32_n8192_block_unaligned(const __grid_constant__ n
                           .cluster = 1, .slots = 0, .smem = 4096, .hint = NST_HINT_NONE}>(p);
 }
 
+extern "C" __global__ void __launch_bounds__(512, 1)
+nst_fused_add_layer_norm_fwd_f32_n8192_persist_exact(const __grid_constant__ nst_rows_params p) {
+  nst_rows_persist<nst_cell{.op = NST_OP_FUSED_ADD_LAYER_NORM_FWD, .types = NST_TYPES_F32,
+                            .access = NST_ACCESS_EXACT, .n = 8192, .threads = 512, .lanes = 512, .vectors = 4,
+                            .cluster = 1, .slots = 3, .smem = 204824, .hint = NST_HINT_EVICT_LAST}>(p);
+}
+
+extern "C" __global__ void __launch_bounds__(512, 1)
+nst_fused_add_layer_norm_fwd_f32_n8192_persist_masked(const __grid_constant__ nst_rows_params p) {
+  nst_rows_persist<nst_cell{.op = NST_OP_FUSED_ADD_LAYER_NORM_FWD, .types = NST_TYPES_F32,
+                            .access = NST_ACCESS_MASKED, .n = 8192, .threads = 512, .lanes = 512, .vectors = 4,
+                            .cluster = 1, .slots = 3, .smem = 204824, .hint = NST_HINT_EVICT_LAST}>(p);
+}
+
 extern "C" __global__ void __launch_bounds__(512, 2)
 nst_fused_add_layer_norm_fwd_f32_n8192_reread_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_reread<nst_cell{.op = NST_OP_FUSED_ADD_LAYER_NORM_FWD, .types = NST_TYPES_F32,
@@ -415,14 +477,14 @@ extern "C" __global__ void __launch_bounds__(256, 1)
 nst_fused_add_layer_norm_fwd_f32_n8192_cluster_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_FUSED_ADD_LAYER_NORM_FWD, .types = NST_TYPES_F32,
                             .access = NST_ACCESS_EXACT, .n = 8192, .threads = 256, .lanes = 256, .vectors = 1,
-                            .cluster = 8, .slots = 0, .smem = 4224, .hint = NST_HINT_NONE}>(p);
+                            .cluster = 8, .slots = 0, .smem = 4224, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(256, 1)
 nst_fused_add_layer_norm_fwd_f32_n8192_cluster_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_FUSED_ADD_LAYER_NORM_FWD, .types = NST_TYPES_F32,
                             .access = NST_ACCESS_MASKED, .n = 8192, .threads = 256, .lanes = 256, .vectors = 1,
-                            .cluster = 8, .slots = 0, .smem = 4224, .hint = NST_HINT_NONE}>(p);
+                            .cluster = 8, .slots = 0, .smem = 4224, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(256, 1)
@@ -432,46 +494,46 @@ nst_fused_add_layer_norm_fwd_f32_n8192_cluster_unaligned(const __grid_constant__
                             .cluster = 8, .slots = 0, .smem = 4224, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(1024, 1)
+extern "C" __global__ void __launch_bounds__(512, 2)
 nst_fused_add_layer_norm_fwd_f32_n12288_reread_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_reread<nst_cell{.op = NST_OP_FUSED_ADD_LAYER_NORM_FWD, .types = NST_TYPES_F32,
-                           .access = NST_ACCESS_EXACT, .n = 12288, .threads = 1024, .lanes = 1024, .vectors = 2,
-                           .cluster = 1, .slots = 0, .smem = 8192, .hint = NST_HINT_EVICT_LAST}>(p);
+                           .access = NST_ACCESS_EXACT, .n = 12288, .threads = 512, .lanes = 512, .vectors = 2,
+                           .cluster = 1, .slots = 0, .smem = 4096, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 1)
 nst_fused_add_layer_norm_fwd_f32_n12288_cluster_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_FUSED_ADD_LAYER_NORM_FWD, .types = NST_TYPES_F32,
                             .access = NST_ACCESS_EXACT, .n = 12288, .threads = 512, .lanes = 512, .vectors = 1,
-                            .cluster = 8, .slots = 0, .smem = 6272, .hint = NST_HINT_NONE}>(p);
+                            .cluster = 8, .slots = 0, .smem = 6272, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(1024, 1)
+extern "C" __global__ void __launch_bounds__(512, 2)
 nst_fused_add_layer_norm_fwd_f32_n16384_reread_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_reread<nst_cell{.op = NST_OP_FUSED_ADD_LAYER_NORM_FWD, .types = NST_TYPES_F32,
-                           .access = NST_ACCESS_EXACT, .n = 16384, .threads = 1024, .lanes = 1024, .vectors = 2,
-                           .cluster = 1, .slots = 0, .smem = 8192, .hint = NST_HINT_EVICT_LAST}>(p);
+                           .access = NST_ACCESS_EXACT, .n = 16384, .threads = 512, .lanes = 512, .vectors = 2,
+                           .cluster = 1, .slots = 0, .smem = 4096, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(1024, 1)
+extern "C" __global__ void __launch_bounds__(512, 2)
 nst_fused_add_layer_norm_fwd_f32_n16384_reread_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_reread<nst_cell{.op = NST_OP_FUSED_ADD_LAYER_NORM_FWD, .types = NST_TYPES_F32,
-                           .access = NST_ACCESS_MASKED, .n = 16384, .threads = 1024, .lanes = 1024, .vectors = 2,
-                           .cluster = 1, .slots = 0, .smem = 8192, .hint = NST_HINT_EVICT_LAST}>(p);
+                           .access = NST_ACCESS_MASKED, .n = 16384, .threads = 512, .lanes = 512, .vectors = 2,
+                           .cluster = 1, .slots = 0, .smem = 4096, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 1)
 nst_fused_add_layer_norm_fwd_f32_n16384_cluster_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_FUSED_ADD_LAYER_NORM_FWD, .types = NST_TYPES_F32,
                             .access = NST_ACCESS_EXACT, .n = 16384, .threads = 512, .lanes = 512, .vectors = 1,
-                            .cluster = 8, .slots = 0, .smem = 6272, .hint = NST_HINT_NONE}>(p);
+                            .cluster = 8, .slots = 0, .smem = 6272, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 1)
 nst_fused_add_layer_norm_fwd_f32_n16384_cluster_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_FUSED_ADD_LAYER_NORM_FWD, .types = NST_TYPES_F32,
                             .access = NST_ACCESS_MASKED, .n = 16384, .threads = 512, .lanes = 512, .vectors = 1,
-                            .cluster = 8, .slots = 0, .smem = 6272, .hint = NST_HINT_NONE}>(p);
+                            .cluster = 8, .slots = 0, .smem = 6272, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 1)
@@ -479,20 +541,6 @@ nst_fused_add_layer_norm_fwd_f32_n16384_cluster_unaligned(const __grid_constant_
   nst_rows_cluster<nst_cell{.op = NST_OP_FUSED_ADD_LAYER_NORM_FWD, .types = NST_TYPES_F32,
                             .access = NST_ACCESS_UNALIGNED, .n = 16384, .threads = 512, .lanes = 512,
                             .vectors = 1, .cluster = 8, .slots = 0, .smem = 6272, .hint = NST_HINT_NONE}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(544, 1)
-nst_fused_add_layer_norm_fwd_f32_n16384_ring_exact(const __grid_constant__ nst_rows_params p) {
-  nst_rows_ring<nst_cell{.op = NST_OP_FUSED_ADD_LAYER_NORM_FWD, .types = NST_TYPES_F32,
-                         .access = NST_ACCESS_EXACT, .n = 16384, .threads = 544, .lanes = 512, .vectors = 4,
-                         .cluster = 2, .slots = 12, .smem = 229888, .hint = NST_HINT_EVICT_LAST}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(544, 1)
-nst_fused_add_layer_norm_fwd_f32_n16384_ring_masked(const __grid_constant__ nst_rows_params p) {
-  nst_rows_ring<nst_cell{.op = NST_OP_FUSED_ADD_LAYER_NORM_FWD, .types = NST_TYPES_F32,
-                         .access = NST_ACCESS_MASKED, .n = 16384, .threads = 544, .lanes = 512, .vectors = 4,
-                         .cluster = 2, .slots = 12, .smem = 229888, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(1024, 1)
@@ -513,14 +561,14 @@ extern "C" __global__ void __launch_bounds__(512, 1)
 nst_fused_add_layer_norm_fwd_f32_n32768_cluster_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_FUSED_ADD_LAYER_NORM_FWD, .types = NST_TYPES_F32,
                             .access = NST_ACCESS_EXACT, .n = 32768, .threads = 512, .lanes = 512, .vectors = 2,
-                            .cluster = 8, .slots = 0, .smem = 6272, .hint = NST_HINT_NONE}>(p);
+                            .cluster = 8, .slots = 0, .smem = 6272, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 1)
 nst_fused_add_layer_norm_fwd_f32_n32768_cluster_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_FUSED_ADD_LAYER_NORM_FWD, .types = NST_TYPES_F32,
                             .access = NST_ACCESS_MASKED, .n = 32768, .threads = 512, .lanes = 512, .vectors = 2,
-                            .cluster = 8, .slots = 0, .smem = 6272, .hint = NST_HINT_NONE}>(p);
+                            .cluster = 8, .slots = 0, .smem = 6272, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 1)
@@ -528,20 +576,6 @@ nst_fused_add_layer_norm_fwd_f32_n32768_cluster_unaligned(const __grid_constant_
   nst_rows_cluster<nst_cell{.op = NST_OP_FUSED_ADD_LAYER_NORM_FWD, .types = NST_TYPES_F32,
                             .access = NST_ACCESS_UNALIGNED, .n = 32768, .threads = 512, .lanes = 512,
                             .vectors = 2, .cluster = 8, .slots = 0, .smem = 6272, .hint = NST_HINT_NONE}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(544, 1)
-nst_fused_add_layer_norm_fwd_f32_n32768_ring_exact(const __grid_constant__ nst_rows_params p) {
-  nst_rows_ring<nst_cell{.op = NST_OP_FUSED_ADD_LAYER_NORM_FWD, .types = NST_TYPES_F32,
-                         .access = NST_ACCESS_EXACT, .n = 32768, .threads = 544, .lanes = 512, .vectors = 8,
-                         .cluster = 2, .slots = 12, .smem = 229888, .hint = NST_HINT_EVICT_LAST}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(544, 1)
-nst_fused_add_layer_norm_fwd_f32_n32768_ring_masked(const __grid_constant__ nst_rows_params p) {
-  nst_rows_ring<nst_cell{.op = NST_OP_FUSED_ADD_LAYER_NORM_FWD, .types = NST_TYPES_F32,
-                         .access = NST_ACCESS_MASKED, .n = 32768, .threads = 544, .lanes = 512, .vectors = 8,
-                         .cluster = 2, .slots = 12, .smem = 229888, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(1024, 1)
@@ -562,14 +596,14 @@ extern "C" __global__ void __launch_bounds__(512, 1)
 nst_fused_add_layer_norm_fwd_f32_n65536_cluster_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_FUSED_ADD_LAYER_NORM_FWD, .types = NST_TYPES_F32,
                             .access = NST_ACCESS_EXACT, .n = 65536, .threads = 512, .lanes = 512, .vectors = 4,
-                            .cluster = 8, .slots = 0, .smem = 6272, .hint = NST_HINT_NONE}>(p);
+                            .cluster = 8, .slots = 0, .smem = 6272, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 1)
 nst_fused_add_layer_norm_fwd_f32_n65536_cluster_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_FUSED_ADD_LAYER_NORM_FWD, .types = NST_TYPES_F32,
                             .access = NST_ACCESS_MASKED, .n = 65536, .threads = 512, .lanes = 512, .vectors = 4,
-                            .cluster = 8, .slots = 0, .smem = 6272, .hint = NST_HINT_NONE}>(p);
+                            .cluster = 8, .slots = 0, .smem = 6272, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 1)
@@ -577,20 +611,6 @@ nst_fused_add_layer_norm_fwd_f32_n65536_cluster_unaligned(const __grid_constant_
   nst_rows_cluster<nst_cell{.op = NST_OP_FUSED_ADD_LAYER_NORM_FWD, .types = NST_TYPES_F32,
                             .access = NST_ACCESS_UNALIGNED, .n = 65536, .threads = 512, .lanes = 512,
                             .vectors = 4, .cluster = 8, .slots = 0, .smem = 6272, .hint = NST_HINT_NONE}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(544, 1)
-nst_fused_add_layer_norm_fwd_f32_n65536_ring_exact(const __grid_constant__ nst_rows_params p) {
-  nst_rows_ring<nst_cell{.op = NST_OP_FUSED_ADD_LAYER_NORM_FWD, .types = NST_TYPES_F32,
-                         .access = NST_ACCESS_EXACT, .n = 65536, .threads = 544, .lanes = 512, .vectors = 8,
-                         .cluster = 4, .slots = 10, .smem = 229888, .hint = NST_HINT_EVICT_LAST}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(544, 1)
-nst_fused_add_layer_norm_fwd_f32_n65536_ring_masked(const __grid_constant__ nst_rows_params p) {
-  nst_rows_ring<nst_cell{.op = NST_OP_FUSED_ADD_LAYER_NORM_FWD, .types = NST_TYPES_F32,
-                         .access = NST_ACCESS_MASKED, .n = 65536, .threads = 544, .lanes = 512, .vectors = 8,
-                         .cluster = 4, .slots = 10, .smem = 229888, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(1024, 1)
@@ -621,14 +641,14 @@ nst_fused_add_layer_norm_fwd_f32_n262144_reread_masked(const __grid_constant__ n
                            .cluster = 1, .slots = 0, .smem = 8192, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(512, 2)
+extern "C" __global__ void __launch_bounds__(512, 1)
 nst_fused_add_layer_norm_fwd_f32_nany_loop_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_loop<nst_cell{.op = NST_OP_FUSED_ADD_LAYER_NORM_FWD, .types = NST_TYPES_F32,
                          .access = NST_ACCESS_MASKED, .n = 0, .threads = 512, .lanes = 512, .vectors = 2,
-                         .cluster = 8, .slots = 0, .smem = 6272, .hint = NST_HINT_NONE}>(p);
+                         .cluster = 8, .slots = 0, .smem = 6272, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(512, 2)
+extern "C" __global__ void __launch_bounds__(512, 1)
 nst_fused_add_layer_norm_fwd_f32_nany_loop_unaligned(const __grid_constant__ nst_rows_params p) {
   nst_rows_loop<nst_cell{.op = NST_OP_FUSED_ADD_LAYER_NORM_FWD, .types = NST_TYPES_F32,
                          .access = NST_ACCESS_UNALIGNED, .n = 0, .threads = 512, .lanes = 512, .vectors = 2,

@@ -16,14 +16,14 @@ extern "C" __global__ void __launch_bounds__(128, 1)
 nst_fused_add_rms_norm_fwd_f16_n64_warp_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16, .access = NST_ACCESS_EXACT,
                          .n = 64, .threads = 128, .lanes = 4, .vectors = 2, .cluster = 1, .slots = 0, .smem = 0,
-                         .hint = NST_HINT_NONE}>(p);
+                         .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
 nst_fused_add_rms_norm_fwd_f16_n64_warp_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16, .access = NST_ACCESS_MASKED,
                          .n = 64, .threads = 128, .lanes = 4, .vectors = 2, .cluster = 1, .slots = 0, .smem = 0,
-                         .hint = NST_HINT_NONE}>(p);
+                         .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
@@ -37,14 +37,14 @@ extern "C" __global__ void __launch_bounds__(128, 1)
 nst_fused_add_rms_norm_fwd_f16_n128_warp_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16, .access = NST_ACCESS_EXACT,
                          .n = 128, .threads = 128, .lanes = 8, .vectors = 2, .cluster = 1, .slots = 0, .smem = 0,
-                         .hint = NST_HINT_NONE}>(p);
+                         .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
 nst_fused_add_rms_norm_fwd_f16_n128_warp_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16, .access = NST_ACCESS_MASKED,
                          .n = 128, .threads = 128, .lanes = 8, .vectors = 2, .cluster = 1, .slots = 0, .smem = 0,
-                         .hint = NST_HINT_NONE}>(p);
+                         .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
@@ -58,14 +58,14 @@ extern "C" __global__ void __launch_bounds__(128, 1)
 nst_fused_add_rms_norm_fwd_f16_n256_warp_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16, .access = NST_ACCESS_EXACT,
                          .n = 256, .threads = 128, .lanes = 8, .vectors = 4, .cluster = 1, .slots = 0, .smem = 0,
-                         .hint = NST_HINT_NONE}>(p);
+                         .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
 nst_fused_add_rms_norm_fwd_f16_n256_warp_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16, .access = NST_ACCESS_MASKED,
                          .n = 256, .threads = 128, .lanes = 8, .vectors = 4, .cluster = 1, .slots = 0, .smem = 0,
-                         .hint = NST_HINT_NONE}>(p);
+                         .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
@@ -79,14 +79,14 @@ extern "C" __global__ void __launch_bounds__(128, 1)
 nst_fused_add_rms_norm_fwd_f16_n512_warp_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16, .access = NST_ACCESS_EXACT,
                          .n = 512, .threads = 128, .lanes = 16, .vectors = 4, .cluster = 1, .slots = 0, .smem = 0,
-                         .hint = NST_HINT_NONE}>(p);
+                         .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
 nst_fused_add_rms_norm_fwd_f16_n512_warp_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16, .access = NST_ACCESS_MASKED,
                          .n = 512, .threads = 128, .lanes = 16, .vectors = 4, .cluster = 1, .slots = 0, .smem = 0,
-                         .hint = NST_HINT_NONE}>(p);
+                         .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
@@ -100,14 +100,14 @@ extern "C" __global__ void __launch_bounds__(64, 24)
 nst_fused_add_rms_norm_fwd_f16_n512_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16, .access = NST_ACCESS_EXACT,
                           .n = 512, .threads = 64, .lanes = 64, .vectors = 1, .cluster = 1, .slots = 0,
-                          .smem = 256, .hint = NST_HINT_NONE}>(p);
+                          .smem = 256, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(64, 24)
 nst_fused_add_rms_norm_fwd_f16_n512_block_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16,
                           .access = NST_ACCESS_MASKED, .n = 512, .threads = 64, .lanes = 64, .vectors = 1,
-                          .cluster = 1, .slots = 0, .smem = 256, .hint = NST_HINT_NONE}>(p);
+                          .cluster = 1, .slots = 0, .smem = 256, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(64, 16)
@@ -121,28 +121,28 @@ extern "C" __global__ void __launch_bounds__(128, 1)
 nst_fused_add_rms_norm_fwd_f16_n768_warp_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16, .access = NST_ACCESS_EXACT,
                          .n = 768, .threads = 128, .lanes = 32, .vectors = 3, .cluster = 1, .slots = 0, .smem = 0,
-                         .hint = NST_HINT_NONE}>(p);
+                         .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(64, 16)
 nst_fused_add_rms_norm_fwd_f16_n768_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16, .access = NST_ACCESS_EXACT,
                           .n = 768, .threads = 64, .lanes = 64, .vectors = 2, .cluster = 1, .slots = 0,
-                          .smem = 256, .hint = NST_HINT_NONE}>(p);
+                          .smem = 256, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
 nst_fused_add_rms_norm_fwd_f16_n1024_warp_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16, .access = NST_ACCESS_EXACT,
                          .n = 1024, .threads = 128, .lanes = 32, .vectors = 4, .cluster = 1, .slots = 0,
-                         .smem = 0, .hint = NST_HINT_NONE}>(p);
+                         .smem = 0, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
 nst_fused_add_rms_norm_fwd_f16_n1024_warp_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16, .access = NST_ACCESS_MASKED,
                          .n = 1024, .threads = 128, .lanes = 32, .vectors = 4, .cluster = 1, .slots = 0,
-                         .smem = 0, .hint = NST_HINT_NONE}>(p);
+                         .smem = 0, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
@@ -156,14 +156,14 @@ extern "C" __global__ void __launch_bounds__(64, 16)
 nst_fused_add_rms_norm_fwd_f16_n1024_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16, .access = NST_ACCESS_EXACT,
                           .n = 1024, .threads = 64, .lanes = 64, .vectors = 2, .cluster = 1, .slots = 0,
-                          .smem = 256, .hint = NST_HINT_NONE}>(p);
+                          .smem = 256, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(64, 16)
 nst_fused_add_rms_norm_fwd_f16_n1024_block_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16,
                           .access = NST_ACCESS_MASKED, .n = 1024, .threads = 64, .lanes = 64, .vectors = 2,
-                          .cluster = 1, .slots = 0, .smem = 256, .hint = NST_HINT_NONE}>(p);
+                          .cluster = 1, .slots = 0, .smem = 256, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(64, 16)
@@ -177,63 +177,63 @@ extern "C" __global__ void __launch_bounds__(64, 8)
 nst_fused_add_rms_norm_fwd_f16_n1024_persist_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_persist<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16,
                             .access = NST_ACCESS_EXACT, .n = 1024, .threads = 64, .lanes = 64, .vectors = 2,
-                            .cluster = 1, .slots = 0, .smem = 512, .hint = NST_HINT_NONE}>(p);
+                            .cluster = 1, .slots = 4, .smem = 16928, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(64, 8)
 nst_fused_add_rms_norm_fwd_f16_n1024_persist_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_persist<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16,
                             .access = NST_ACCESS_MASKED, .n = 1024, .threads = 64, .lanes = 64, .vectors = 2,
-                            .cluster = 1, .slots = 0, .smem = 512, .hint = NST_HINT_NONE}>(p);
+                            .cluster = 1, .slots = 4, .smem = 16928, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
 nst_fused_add_rms_norm_fwd_f16_n1152_warp_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16, .access = NST_ACCESS_EXACT,
-                         .n = 1152, .threads = 128, .lanes = 16, .vectors = 9, .cluster = 1, .slots = 0,
-                         .smem = 0, .hint = NST_HINT_NONE}>(p);
+                         .n = 1152, .threads = 128, .lanes = 32, .vectors = 5, .cluster = 1, .slots = 0,
+                         .smem = 0, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(64, 8)
 nst_fused_add_rms_norm_fwd_f16_n1152_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16, .access = NST_ACCESS_EXACT,
                           .n = 1152, .threads = 64, .lanes = 64, .vectors = 3, .cluster = 1, .slots = 0,
-                          .smem = 256, .hint = NST_HINT_NONE}>(p);
+                          .smem = 256, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(64, 8)
 nst_fused_add_rms_norm_fwd_f16_n1152_persist_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_persist<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16,
                             .access = NST_ACCESS_EXACT, .n = 1152, .threads = 64, .lanes = 64, .vectors = 3,
-                            .cluster = 1, .slots = 0, .smem = 512, .hint = NST_HINT_NONE}>(p);
+                            .cluster = 1, .slots = 4, .smem = 25120, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
 nst_fused_add_rms_norm_fwd_f16_n1536_warp_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16, .access = NST_ACCESS_EXACT,
                          .n = 1536, .threads = 128, .lanes = 32, .vectors = 6, .cluster = 1, .slots = 0,
-                         .smem = 0, .hint = NST_HINT_NONE}>(p);
+                         .smem = 0, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(64, 8)
 nst_fused_add_rms_norm_fwd_f16_n1536_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16, .access = NST_ACCESS_EXACT,
                           .n = 1536, .threads = 64, .lanes = 64, .vectors = 3, .cluster = 1, .slots = 0,
-                          .smem = 256, .hint = NST_HINT_NONE}>(p);
+                          .smem = 256, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(64, 8)
 nst_fused_add_rms_norm_fwd_f16_n1536_persist_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_persist<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16,
                             .access = NST_ACCESS_EXACT, .n = 1536, .threads = 64, .lanes = 64, .vectors = 3,
-                            .cluster = 1, .slots = 0, .smem = 512, .hint = NST_HINT_NONE}>(p);
+                            .cluster = 1, .slots = 4, .smem = 25120, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
 nst_fused_add_rms_norm_fwd_f16_n2048_warp_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16, .access = NST_ACCESS_EXACT,
                          .n = 2048, .threads = 128, .lanes = 32, .vectors = 8, .cluster = 1, .slots = 0,
-                         .smem = 0, .hint = NST_HINT_NONE}>(p);
+                         .smem = 0, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 8)
@@ -257,18 +257,18 @@ nst_fused_add_rms_norm_fwd_f16_n2048_block_unaligned(const __grid_constant__ nst
                           .cluster = 1, .slots = 0, .smem = 512, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(128, 4)
+extern "C" __global__ void __launch_bounds__(64, 8)
 nst_fused_add_rms_norm_fwd_f16_n2048_persist_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_persist<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16,
-                            .access = NST_ACCESS_EXACT, .n = 2048, .threads = 128, .lanes = 128, .vectors = 2,
-                            .cluster = 1, .slots = 0, .smem = 1024, .hint = NST_HINT_EVICT_LAST}>(p);
+                            .access = NST_ACCESS_EXACT, .n = 2048, .threads = 64, .lanes = 64, .vectors = 4,
+                            .cluster = 1, .slots = 3, .smem = 25112, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(128, 4)
+extern "C" __global__ void __launch_bounds__(64, 8)
 nst_fused_add_rms_norm_fwd_f16_n2048_persist_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_persist<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16,
-                            .access = NST_ACCESS_MASKED, .n = 2048, .threads = 128, .lanes = 128, .vectors = 2,
-                            .cluster = 1, .slots = 0, .smem = 1024, .hint = NST_HINT_EVICT_LAST}>(p);
+                            .access = NST_ACCESS_MASKED, .n = 2048, .threads = 64, .lanes = 64, .vectors = 4,
+                            .cluster = 1, .slots = 3, .smem = 25112, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(64, 8)
@@ -278,11 +278,11 @@ nst_fused_add_rms_norm_fwd_f16_n2560_block_exact(const __grid_constant__ nst_row
                           .smem = 256, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(128, 4)
+extern "C" __global__ void __launch_bounds__(64, 8)
 nst_fused_add_rms_norm_fwd_f16_n2560_persist_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_persist<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16,
-                            .access = NST_ACCESS_EXACT, .n = 2560, .threads = 128, .lanes = 128, .vectors = 3,
-                            .cluster = 1, .slots = 0, .smem = 1024, .hint = NST_HINT_EVICT_LAST}>(p);
+                            .access = NST_ACCESS_EXACT, .n = 2560, .threads = 64, .lanes = 64, .vectors = 5,
+                            .cluster = 1, .slots = 2, .smem = 21008, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 4)
@@ -296,7 +296,7 @@ extern "C" __global__ void __launch_bounds__(128, 4)
 nst_fused_add_rms_norm_fwd_f16_n3072_persist_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_persist<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16,
                             .access = NST_ACCESS_EXACT, .n = 3072, .threads = 128, .lanes = 128, .vectors = 3,
-                            .cluster = 1, .slots = 0, .smem = 1024, .hint = NST_HINT_EVICT_LAST}>(p);
+                            .cluster = 1, .slots = 4, .smem = 50208, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(256, 4)
@@ -320,25 +320,25 @@ nst_fused_add_rms_norm_fwd_f16_n4096_block_unaligned(const __grid_constant__ nst
                           .cluster = 1, .slots = 0, .smem = 1024, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(256, 2)
+extern "C" __global__ void __launch_bounds__(128, 4)
 nst_fused_add_rms_norm_fwd_f16_n4096_persist_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_persist<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16,
-                            .access = NST_ACCESS_EXACT, .n = 4096, .threads = 256, .lanes = 256, .vectors = 2,
-                            .cluster = 1, .slots = 0, .smem = 2048, .hint = NST_HINT_EVICT_LAST}>(p);
+                            .access = NST_ACCESS_EXACT, .n = 4096, .threads = 128, .lanes = 128, .vectors = 4,
+                            .cluster = 1, .slots = 3, .smem = 50200, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(256, 2)
+extern "C" __global__ void __launch_bounds__(128, 4)
 nst_fused_add_rms_norm_fwd_f16_n4096_persist_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_persist<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16,
-                            .access = NST_ACCESS_MASKED, .n = 4096, .threads = 256, .lanes = 256, .vectors = 2,
-                            .cluster = 1, .slots = 0, .smem = 2048, .hint = NST_HINT_EVICT_LAST}>(p);
+                            .access = NST_ACCESS_MASKED, .n = 4096, .threads = 128, .lanes = 128, .vectors = 4,
+                            .cluster = 1, .slots = 3, .smem = 50200, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(64, 1)
 nst_fused_add_rms_norm_fwd_f16_n4096_cluster_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16,
                             .access = NST_ACCESS_EXACT, .n = 4096, .threads = 64, .lanes = 64, .vectors = 1,
-                            .cluster = 8, .slots = 0, .smem = 1408, .hint = NST_HINT_NONE}>(p);
+                            .cluster = 8, .slots = 0, .smem = 1408, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 4)
@@ -348,18 +348,18 @@ nst_fused_add_rms_norm_fwd_f16_n5120_block_exact(const __grid_constant__ nst_row
                           .smem = 512, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(256, 2)
+extern "C" __global__ void __launch_bounds__(128, 4)
 nst_fused_add_rms_norm_fwd_f16_n5120_persist_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_persist<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16,
-                            .access = NST_ACCESS_EXACT, .n = 5120, .threads = 256, .lanes = 256, .vectors = 3,
-                            .cluster = 1, .slots = 0, .smem = 2048, .hint = NST_HINT_EVICT_LAST}>(p);
+                            .access = NST_ACCESS_EXACT, .n = 5120, .threads = 128, .lanes = 128, .vectors = 5,
+                            .cluster = 1, .slots = 2, .smem = 42000, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
 nst_fused_add_rms_norm_fwd_f16_n5120_cluster_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16,
                             .access = NST_ACCESS_EXACT, .n = 5120, .threads = 128, .lanes = 128, .vectors = 1,
-                            .cluster = 8, .slots = 0, .smem = 1664, .hint = NST_HINT_NONE}>(p);
+                            .cluster = 8, .slots = 0, .smem = 1664, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(256, 2)
@@ -373,14 +373,14 @@ extern "C" __global__ void __launch_bounds__(256, 2)
 nst_fused_add_rms_norm_fwd_f16_n6144_persist_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_persist<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16,
                             .access = NST_ACCESS_EXACT, .n = 6144, .threads = 256, .lanes = 256, .vectors = 3,
-                            .cluster = 1, .slots = 0, .smem = 2048, .hint = NST_HINT_EVICT_LAST}>(p);
+                            .cluster = 1, .slots = 4, .smem = 100384, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
 nst_fused_add_rms_norm_fwd_f16_n6144_cluster_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16,
                             .access = NST_ACCESS_EXACT, .n = 6144, .threads = 128, .lanes = 128, .vectors = 1,
-                            .cluster = 8, .slots = 0, .smem = 1664, .hint = NST_HINT_NONE}>(p);
+                            .cluster = 8, .slots = 0, .smem = 1664, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(256, 2)
@@ -404,6 +404,20 @@ nst_fused_add_rms_norm_fwd_f16_n8192_block_unaligned(const __grid_constant__ nst
                           .cluster = 1, .slots = 0, .smem = 1024, .hint = NST_HINT_NONE}>(p);
 }
 
+extern "C" __global__ void __launch_bounds__(256, 2)
+nst_fused_add_rms_norm_fwd_f16_n8192_persist_exact(const __grid_constant__ nst_rows_params p) {
+  nst_rows_persist<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16,
+                            .access = NST_ACCESS_EXACT, .n = 8192, .threads = 256, .lanes = 256, .vectors = 4,
+                            .cluster = 1, .slots = 3, .smem = 100376, .hint = NST_HINT_EVICT_LAST}>(p);
+}
+
+extern "C" __global__ void __launch_bounds__(256, 2)
+nst_fused_add_rms_norm_fwd_f16_n8192_persist_masked(const __grid_constant__ nst_rows_params p) {
+  nst_rows_persist<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16,
+                            .access = NST_ACCESS_MASKED, .n = 8192, .threads = 256, .lanes = 256, .vectors = 4,
+                            .cluster = 1, .slots = 3, .smem = 100376, .hint = NST_HINT_EVICT_LAST}>(p);
+}
+
 extern "C" __global__ void __launch_bounds__(512, 2)
 nst_fused_add_rms_norm_fwd_f16_n8192_reread_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_reread<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16,
@@ -415,14 +429,14 @@ extern "C" __global__ void __launch_bounds__(128, 1)
 nst_fused_add_rms_norm_fwd_f16_n8192_cluster_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16,
                             .access = NST_ACCESS_EXACT, .n = 8192, .threads = 128, .lanes = 128, .vectors = 1,
-                            .cluster = 8, .slots = 0, .smem = 1664, .hint = NST_HINT_NONE}>(p);
+                            .cluster = 8, .slots = 0, .smem = 1664, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
 nst_fused_add_rms_norm_fwd_f16_n8192_cluster_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16,
                             .access = NST_ACCESS_MASKED, .n = 8192, .threads = 128, .lanes = 128, .vectors = 1,
-                            .cluster = 8, .slots = 0, .smem = 1664, .hint = NST_HINT_NONE}>(p);
+                            .cluster = 8, .slots = 0, .smem = 1664, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
@@ -443,7 +457,7 @@ extern "C" __global__ void __launch_bounds__(512, 1)
 nst_fused_add_rms_norm_fwd_f16_n12288_persist_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_persist<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16,
                             .access = NST_ACCESS_EXACT, .n = 12288, .threads = 512, .lanes = 512, .vectors = 3,
-                            .cluster = 1, .slots = 0, .smem = 4096, .hint = NST_HINT_EVICT_LAST}>(p);
+                            .cluster = 1, .slots = 4, .smem = 200736, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 2)
@@ -457,14 +471,14 @@ extern "C" __global__ void __launch_bounds__(256, 1)
 nst_fused_add_rms_norm_fwd_f16_n12288_cluster_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16,
                             .access = NST_ACCESS_EXACT, .n = 12288, .threads = 256, .lanes = 256, .vectors = 1,
-                            .cluster = 8, .slots = 0, .smem = 2176, .hint = NST_HINT_NONE}>(p);
+                            .cluster = 8, .slots = 0, .smem = 2176, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(512, 1)
+extern "C" __global__ void __launch_bounds__(256, 2)
 nst_fused_add_rms_norm_fwd_f16_n16384_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16, .access = NST_ACCESS_EXACT,
-                          .n = 16384, .threads = 512, .lanes = 512, .vectors = 4, .cluster = 1, .slots = 0,
-                          .smem = 2048, .hint = NST_HINT_EVICT_LAST}>(p);
+                          .n = 16384, .threads = 256, .lanes = 256, .vectors = 8, .cluster = 1, .slots = 0,
+                          .smem = 1024, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 1)
@@ -481,6 +495,20 @@ nst_fused_add_rms_norm_fwd_f16_n16384_block_unaligned(const __grid_constant__ ns
                           .cluster = 1, .slots = 0, .smem = 2048, .hint = NST_HINT_NONE}>(p);
 }
 
+extern "C" __global__ void __launch_bounds__(512, 1)
+nst_fused_add_rms_norm_fwd_f16_n16384_persist_exact(const __grid_constant__ nst_rows_params p) {
+  nst_rows_persist<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16,
+                            .access = NST_ACCESS_EXACT, .n = 16384, .threads = 512, .lanes = 512, .vectors = 4,
+                            .cluster = 1, .slots = 3, .smem = 200728, .hint = NST_HINT_EVICT_LAST}>(p);
+}
+
+extern "C" __global__ void __launch_bounds__(512, 1)
+nst_fused_add_rms_norm_fwd_f16_n16384_persist_masked(const __grid_constant__ nst_rows_params p) {
+  nst_rows_persist<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16,
+                            .access = NST_ACCESS_MASKED, .n = 16384, .threads = 512, .lanes = 512, .vectors = 4,
+                            .cluster = 1, .slots = 3, .smem = 200728, .hint = NST_HINT_EVICT_LAST}>(p);
+}
+
 extern "C" __global__ void __launch_bounds__(512, 2)
 nst_fused_add_rms_norm_fwd_f16_n16384_reread_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_reread<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16,
@@ -492,14 +520,14 @@ extern "C" __global__ void __launch_bounds__(256, 1)
 nst_fused_add_rms_norm_fwd_f16_n16384_cluster_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16,
                             .access = NST_ACCESS_EXACT, .n = 16384, .threads = 256, .lanes = 256, .vectors = 1,
-                            .cluster = 8, .slots = 0, .smem = 2176, .hint = NST_HINT_NONE}>(p);
+                            .cluster = 8, .slots = 0, .smem = 2176, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(256, 1)
 nst_fused_add_rms_norm_fwd_f16_n16384_cluster_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16,
                             .access = NST_ACCESS_MASKED, .n = 16384, .threads = 256, .lanes = 256, .vectors = 1,
-                            .cluster = 8, .slots = 0, .smem = 2176, .hint = NST_HINT_NONE}>(p);
+                            .cluster = 8, .slots = 0, .smem = 2176, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(256, 1)
@@ -509,32 +537,32 @@ nst_fused_add_rms_norm_fwd_f16_n16384_cluster_unaligned(const __grid_constant__ 
                             .vectors = 1, .cluster = 8, .slots = 0, .smem = 2176, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(1024, 1)
+extern "C" __global__ void __launch_bounds__(512, 2)
 nst_fused_add_rms_norm_fwd_f16_n32768_reread_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_reread<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16,
-                           .access = NST_ACCESS_EXACT, .n = 32768, .threads = 1024, .lanes = 1024, .vectors = 2,
-                           .cluster = 1, .slots = 0, .smem = 4096, .hint = NST_HINT_EVICT_LAST}>(p);
+                           .access = NST_ACCESS_EXACT, .n = 32768, .threads = 512, .lanes = 512, .vectors = 2,
+                           .cluster = 1, .slots = 0, .smem = 2048, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(1024, 1)
+extern "C" __global__ void __launch_bounds__(512, 2)
 nst_fused_add_rms_norm_fwd_f16_n32768_reread_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_reread<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16,
-                           .access = NST_ACCESS_MASKED, .n = 32768, .threads = 1024, .lanes = 1024, .vectors = 2,
-                           .cluster = 1, .slots = 0, .smem = 4096, .hint = NST_HINT_EVICT_LAST}>(p);
+                           .access = NST_ACCESS_MASKED, .n = 32768, .threads = 512, .lanes = 512, .vectors = 2,
+                           .cluster = 1, .slots = 0, .smem = 2048, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 1)
 nst_fused_add_rms_norm_fwd_f16_n32768_cluster_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16,
                             .access = NST_ACCESS_EXACT, .n = 32768, .threads = 512, .lanes = 512, .vectors = 1,
-                            .cluster = 8, .slots = 0, .smem = 3200, .hint = NST_HINT_NONE}>(p);
+                            .cluster = 8, .slots = 0, .smem = 3200, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 1)
 nst_fused_add_rms_norm_fwd_f16_n32768_cluster_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16,
                             .access = NST_ACCESS_MASKED, .n = 32768, .threads = 512, .lanes = 512, .vectors = 1,
-                            .cluster = 8, .slots = 0, .smem = 3200, .hint = NST_HINT_NONE}>(p);
+                            .cluster = 8, .slots = 0, .smem = 3200, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 1)
@@ -542,13 +570,6 @@ nst_fused_add_rms_norm_fwd_f16_n32768_cluster_unaligned(const __grid_constant__ 
   nst_rows_cluster<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16,
                             .access = NST_ACCESS_UNALIGNED, .n = 32768, .threads = 512, .lanes = 512,
                             .vectors = 1, .cluster = 8, .slots = 0, .smem = 3200, .hint = NST_HINT_NONE}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(544, 1)
-nst_fused_add_rms_norm_fwd_f16_n32768_ring_exact(const __grid_constant__ nst_rows_params p) {
-  nst_rows_ring<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16, .access = NST_ACCESS_EXACT,
-                         .n = 32768, .threads = 544, .lanes = 512, .vectors = 4, .cluster = 2, .slots = 13,
-                         .smem = 229888, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(544, 1)
@@ -576,14 +597,14 @@ extern "C" __global__ void __launch_bounds__(512, 1)
 nst_fused_add_rms_norm_fwd_f16_n65536_cluster_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16,
                             .access = NST_ACCESS_EXACT, .n = 65536, .threads = 512, .lanes = 512, .vectors = 2,
-                            .cluster = 8, .slots = 0, .smem = 3200, .hint = NST_HINT_NONE}>(p);
+                            .cluster = 8, .slots = 0, .smem = 3200, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 1)
 nst_fused_add_rms_norm_fwd_f16_n65536_cluster_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16,
                             .access = NST_ACCESS_MASKED, .n = 65536, .threads = 512, .lanes = 512, .vectors = 2,
-                            .cluster = 8, .slots = 0, .smem = 3200, .hint = NST_HINT_NONE}>(p);
+                            .cluster = 8, .slots = 0, .smem = 3200, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 1)
@@ -591,13 +612,6 @@ nst_fused_add_rms_norm_fwd_f16_n65536_cluster_unaligned(const __grid_constant__ 
   nst_rows_cluster<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16,
                             .access = NST_ACCESS_UNALIGNED, .n = 65536, .threads = 512, .lanes = 512,
                             .vectors = 2, .cluster = 8, .slots = 0, .smem = 3200, .hint = NST_HINT_NONE}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(544, 1)
-nst_fused_add_rms_norm_fwd_f16_n65536_ring_exact(const __grid_constant__ nst_rows_params p) {
-  nst_rows_ring<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16, .access = NST_ACCESS_EXACT,
-                         .n = 65536, .threads = 544, .lanes = 512, .vectors = 8, .cluster = 2, .slots = 13,
-                         .smem = 229888, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(544, 1)
@@ -625,14 +639,14 @@ extern "C" __global__ void __launch_bounds__(512, 1)
 nst_fused_add_rms_norm_fwd_f16_n131072_cluster_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16,
                             .access = NST_ACCESS_EXACT, .n = 131072, .threads = 512, .lanes = 512, .vectors = 4,
-                            .cluster = 8, .slots = 0, .smem = 3200, .hint = NST_HINT_NONE}>(p);
+                            .cluster = 8, .slots = 0, .smem = 3200, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 1)
 nst_fused_add_rms_norm_fwd_f16_n131072_cluster_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16,
                             .access = NST_ACCESS_MASKED, .n = 131072, .threads = 512, .lanes = 512, .vectors = 4,
-                            .cluster = 8, .slots = 0, .smem = 3200, .hint = NST_HINT_NONE}>(p);
+                            .cluster = 8, .slots = 0, .smem = 3200, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 1)
@@ -640,13 +654,6 @@ nst_fused_add_rms_norm_fwd_f16_n131072_cluster_unaligned(const __grid_constant__
   nst_rows_cluster<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16,
                             .access = NST_ACCESS_UNALIGNED, .n = 131072, .threads = 512, .lanes = 512,
                             .vectors = 4, .cluster = 8, .slots = 0, .smem = 3200, .hint = NST_HINT_NONE}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(544, 1)
-nst_fused_add_rms_norm_fwd_f16_n131072_ring_exact(const __grid_constant__ nst_rows_params p) {
-  nst_rows_ring<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16, .access = NST_ACCESS_EXACT,
-                         .n = 131072, .threads = 544, .lanes = 512, .vectors = 8, .cluster = 4, .slots = 12,
-                         .smem = 229888, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(544, 1)
@@ -671,13 +678,6 @@ nst_fused_add_rms_norm_fwd_f16_n262144_reread_masked(const __grid_constant__ nst
 }
 
 extern "C" __global__ void __launch_bounds__(544, 1)
-nst_fused_add_rms_norm_fwd_f16_n262144_ring_exact(const __grid_constant__ nst_rows_params p) {
-  nst_rows_ring<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16, .access = NST_ACCESS_EXACT,
-                         .n = 262144, .threads = 544, .lanes = 512, .vectors = 8, .cluster = 8, .slots = 10,
-                         .smem = 229888, .hint = NST_HINT_EVICT_LAST}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(544, 1)
 nst_fused_add_rms_norm_fwd_f16_n262144_ring_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_ring<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16, .access = NST_ACCESS_MASKED,
                          .n = 262144, .threads = 544, .lanes = 512, .vectors = 8, .cluster = 8, .slots = 10,
@@ -688,7 +688,7 @@ extern "C" __global__ void __launch_bounds__(512, 2)
 nst_fused_add_rms_norm_fwd_f16_nany_loop_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_loop<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16, .access = NST_ACCESS_MASKED,
                          .n = 0, .threads = 512, .lanes = 512, .vectors = 2, .cluster = 8, .slots = 0,
-                         .smem = 3200, .hint = NST_HINT_NONE}>(p);
+                         .smem = 3200, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 2)

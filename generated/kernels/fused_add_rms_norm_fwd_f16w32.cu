@@ -16,7 +16,7 @@ extern "C" __global__ void __launch_bounds__(128, 1)
 nst_fused_add_rms_norm_fwd_f16w32_n64_warp_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16W32,
                          .access = NST_ACCESS_MASKED, .n = 64, .threads = 128, .lanes = 4, .vectors = 2,
-                         .cluster = 1, .slots = 0, .smem = 0, .hint = NST_HINT_NONE}>(p);
+                         .cluster = 1, .slots = 0, .smem = 0, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
@@ -30,7 +30,7 @@ extern "C" __global__ void __launch_bounds__(128, 1)
 nst_fused_add_rms_norm_fwd_f16w32_n128_warp_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16W32,
                          .access = NST_ACCESS_MASKED, .n = 128, .threads = 128, .lanes = 8, .vectors = 2,
-                         .cluster = 1, .slots = 0, .smem = 0, .hint = NST_HINT_NONE}>(p);
+                         .cluster = 1, .slots = 0, .smem = 0, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
@@ -44,7 +44,7 @@ extern "C" __global__ void __launch_bounds__(128, 1)
 nst_fused_add_rms_norm_fwd_f16w32_n256_warp_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16W32,
                          .access = NST_ACCESS_MASKED, .n = 256, .threads = 128, .lanes = 8, .vectors = 4,
-                         .cluster = 1, .slots = 0, .smem = 0, .hint = NST_HINT_NONE}>(p);
+                         .cluster = 1, .slots = 0, .smem = 0, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
@@ -58,7 +58,7 @@ extern "C" __global__ void __launch_bounds__(128, 1)
 nst_fused_add_rms_norm_fwd_f16w32_n512_warp_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16W32,
                          .access = NST_ACCESS_MASKED, .n = 512, .threads = 128, .lanes = 16, .vectors = 4,
-                         .cluster = 1, .slots = 0, .smem = 0, .hint = NST_HINT_NONE}>(p);
+                         .cluster = 1, .slots = 0, .smem = 0, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
@@ -72,7 +72,7 @@ extern "C" __global__ void __launch_bounds__(64, 24)
 nst_fused_add_rms_norm_fwd_f16w32_n512_block_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16W32,
                           .access = NST_ACCESS_MASKED, .n = 512, .threads = 64, .lanes = 64, .vectors = 1,
-                          .cluster = 1, .slots = 0, .smem = 256, .hint = NST_HINT_NONE}>(p);
+                          .cluster = 1, .slots = 0, .smem = 256, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(64, 16)
@@ -86,7 +86,7 @@ extern "C" __global__ void __launch_bounds__(128, 1)
 nst_fused_add_rms_norm_fwd_f16w32_n1024_warp_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16W32,
                          .access = NST_ACCESS_MASKED, .n = 1024, .threads = 128, .lanes = 32, .vectors = 4,
-                         .cluster = 1, .slots = 0, .smem = 0, .hint = NST_HINT_NONE}>(p);
+                         .cluster = 1, .slots = 0, .smem = 0, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
@@ -100,7 +100,7 @@ extern "C" __global__ void __launch_bounds__(64, 16)
 nst_fused_add_rms_norm_fwd_f16w32_n1024_block_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16W32,
                           .access = NST_ACCESS_MASKED, .n = 1024, .threads = 64, .lanes = 64, .vectors = 2,
-                          .cluster = 1, .slots = 0, .smem = 256, .hint = NST_HINT_NONE}>(p);
+                          .cluster = 1, .slots = 0, .smem = 256, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(64, 16)
@@ -114,7 +114,7 @@ extern "C" __global__ void __launch_bounds__(64, 8)
 nst_fused_add_rms_norm_fwd_f16w32_n1024_persist_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_persist<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16W32,
                             .access = NST_ACCESS_MASKED, .n = 1024, .threads = 64, .lanes = 64, .vectors = 2,
-                            .cluster = 1, .slots = 0, .smem = 512, .hint = NST_HINT_NONE}>(p);
+                            .cluster = 1, .slots = 4, .smem = 16928, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 8)
@@ -131,11 +131,11 @@ nst_fused_add_rms_norm_fwd_f16w32_n2048_block_unaligned(const __grid_constant__ 
                           .cluster = 1, .slots = 0, .smem = 512, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(128, 4)
+extern "C" __global__ void __launch_bounds__(64, 8)
 nst_fused_add_rms_norm_fwd_f16w32_n2048_persist_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_persist<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16W32,
-                            .access = NST_ACCESS_MASKED, .n = 2048, .threads = 128, .lanes = 128, .vectors = 2,
-                            .cluster = 1, .slots = 0, .smem = 1024, .hint = NST_HINT_EVICT_LAST}>(p);
+                            .access = NST_ACCESS_MASKED, .n = 2048, .threads = 64, .lanes = 64, .vectors = 4,
+                            .cluster = 1, .slots = 3, .smem = 25112, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(256, 4)
@@ -152,11 +152,11 @@ nst_fused_add_rms_norm_fwd_f16w32_n4096_block_unaligned(const __grid_constant__ 
                           .cluster = 1, .slots = 0, .smem = 1024, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(256, 2)
+extern "C" __global__ void __launch_bounds__(128, 4)
 nst_fused_add_rms_norm_fwd_f16w32_n4096_persist_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_persist<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16W32,
-                            .access = NST_ACCESS_MASKED, .n = 4096, .threads = 256, .lanes = 256, .vectors = 2,
-                            .cluster = 1, .slots = 0, .smem = 2048, .hint = NST_HINT_EVICT_LAST}>(p);
+                            .access = NST_ACCESS_MASKED, .n = 4096, .threads = 128, .lanes = 128, .vectors = 4,
+                            .cluster = 1, .slots = 3, .smem = 50200, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(256, 2)
@@ -173,11 +173,18 @@ nst_fused_add_rms_norm_fwd_f16w32_n8192_block_unaligned(const __grid_constant__ 
                           .cluster = 1, .slots = 0, .smem = 1024, .hint = NST_HINT_NONE}>(p);
 }
 
+extern "C" __global__ void __launch_bounds__(256, 2)
+nst_fused_add_rms_norm_fwd_f16w32_n8192_persist_masked(const __grid_constant__ nst_rows_params p) {
+  nst_rows_persist<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16W32,
+                            .access = NST_ACCESS_MASKED, .n = 8192, .threads = 256, .lanes = 256, .vectors = 4,
+                            .cluster = 1, .slots = 3, .smem = 100376, .hint = NST_HINT_EVICT_LAST}>(p);
+}
+
 extern "C" __global__ void __launch_bounds__(128, 1)
 nst_fused_add_rms_norm_fwd_f16w32_n8192_cluster_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16W32,
                             .access = NST_ACCESS_MASKED, .n = 8192, .threads = 128, .lanes = 128, .vectors = 1,
-                            .cluster = 8, .slots = 0, .smem = 1664, .hint = NST_HINT_NONE}>(p);
+                            .cluster = 8, .slots = 0, .smem = 1664, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
@@ -201,11 +208,18 @@ nst_fused_add_rms_norm_fwd_f16w32_n16384_block_unaligned(const __grid_constant__
                           .cluster = 1, .slots = 0, .smem = 2048, .hint = NST_HINT_NONE}>(p);
 }
 
+extern "C" __global__ void __launch_bounds__(512, 1)
+nst_fused_add_rms_norm_fwd_f16w32_n16384_persist_masked(const __grid_constant__ nst_rows_params p) {
+  nst_rows_persist<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16W32,
+                            .access = NST_ACCESS_MASKED, .n = 16384, .threads = 512, .lanes = 512, .vectors = 4,
+                            .cluster = 1, .slots = 3, .smem = 200728, .hint = NST_HINT_EVICT_LAST}>(p);
+}
+
 extern "C" __global__ void __launch_bounds__(256, 1)
 nst_fused_add_rms_norm_fwd_f16w32_n16384_cluster_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16W32,
                             .access = NST_ACCESS_MASKED, .n = 16384, .threads = 256, .lanes = 256, .vectors = 1,
-                            .cluster = 8, .slots = 0, .smem = 2176, .hint = NST_HINT_NONE}>(p);
+                            .cluster = 8, .slots = 0, .smem = 2176, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(256, 1)
@@ -215,18 +229,18 @@ nst_fused_add_rms_norm_fwd_f16w32_n16384_cluster_unaligned(const __grid_constant
                             .vectors = 1, .cluster = 8, .slots = 0, .smem = 2176, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(1024, 1)
+extern "C" __global__ void __launch_bounds__(512, 2)
 nst_fused_add_rms_norm_fwd_f16w32_n32768_reread_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_reread<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16W32,
-                           .access = NST_ACCESS_MASKED, .n = 32768, .threads = 1024, .lanes = 1024, .vectors = 2,
-                           .cluster = 1, .slots = 0, .smem = 4096, .hint = NST_HINT_EVICT_LAST}>(p);
+                           .access = NST_ACCESS_MASKED, .n = 32768, .threads = 512, .lanes = 512, .vectors = 2,
+                           .cluster = 1, .slots = 0, .smem = 2048, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 1)
 nst_fused_add_rms_norm_fwd_f16w32_n32768_cluster_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16W32,
                             .access = NST_ACCESS_MASKED, .n = 32768, .threads = 512, .lanes = 512, .vectors = 1,
-                            .cluster = 8, .slots = 0, .smem = 3200, .hint = NST_HINT_NONE}>(p);
+                            .cluster = 8, .slots = 0, .smem = 3200, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 1)
@@ -254,7 +268,7 @@ extern "C" __global__ void __launch_bounds__(512, 1)
 nst_fused_add_rms_norm_fwd_f16w32_n65536_cluster_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16W32,
                             .access = NST_ACCESS_MASKED, .n = 65536, .threads = 512, .lanes = 512, .vectors = 2,
-                            .cluster = 8, .slots = 0, .smem = 3200, .hint = NST_HINT_NONE}>(p);
+                            .cluster = 8, .slots = 0, .smem = 3200, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 1)
@@ -282,7 +296,7 @@ extern "C" __global__ void __launch_bounds__(512, 1)
 nst_fused_add_rms_norm_fwd_f16w32_n131072_cluster_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16W32,
                             .access = NST_ACCESS_MASKED, .n = 131072, .threads = 512, .lanes = 512, .vectors = 4,
-                            .cluster = 8, .slots = 0, .smem = 3200, .hint = NST_HINT_NONE}>(p);
+                            .cluster = 8, .slots = 0, .smem = 3200, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 1)
@@ -317,7 +331,7 @@ extern "C" __global__ void __launch_bounds__(512, 2)
 nst_fused_add_rms_norm_fwd_f16w32_nany_loop_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_loop<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_F16W32,
                          .access = NST_ACCESS_MASKED, .n = 0, .threads = 512, .lanes = 512, .vectors = 2,
-                         .cluster = 8, .slots = 0, .smem = 3200, .hint = NST_HINT_NONE}>(p);
+                         .cluster = 8, .slots = 0, .smem = 3200, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 2)

@@ -9,14 +9,13 @@
 #include "rows_loop.cuh"
 #include "rows_persist.cuh"
 #include "rows_reread.cuh"
-#include "rows_ring.cuh"
 #include "rows_warp.cuh"
 
 extern "C" __global__ void __launch_bounds__(128, 1)
 nst_layer_norm_fwd_bf16w32_n64_warp_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_BF16W32, .access = NST_ACCESS_MASKED,
                          .n = 64, .threads = 128, .lanes = 4, .vectors = 2, .cluster = 1, .slots = 0, .smem = 0,
-                         .hint = NST_HINT_NONE}>(p);
+                         .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
@@ -30,7 +29,7 @@ extern "C" __global__ void __launch_bounds__(128, 1)
 nst_layer_norm_fwd_bf16w32_n128_warp_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_BF16W32, .access = NST_ACCESS_MASKED,
                          .n = 128, .threads = 128, .lanes = 8, .vectors = 2, .cluster = 1, .slots = 0, .smem = 0,
-                         .hint = NST_HINT_NONE}>(p);
+                         .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
@@ -44,7 +43,7 @@ extern "C" __global__ void __launch_bounds__(128, 1)
 nst_layer_norm_fwd_bf16w32_n256_warp_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_BF16W32, .access = NST_ACCESS_MASKED,
                          .n = 256, .threads = 128, .lanes = 8, .vectors = 4, .cluster = 1, .slots = 0, .smem = 0,
-                         .hint = NST_HINT_NONE}>(p);
+                         .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
@@ -58,7 +57,7 @@ extern "C" __global__ void __launch_bounds__(128, 1)
 nst_layer_norm_fwd_bf16w32_n512_warp_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_BF16W32, .access = NST_ACCESS_MASKED,
                          .n = 512, .threads = 128, .lanes = 16, .vectors = 4, .cluster = 1, .slots = 0, .smem = 0,
-                         .hint = NST_HINT_NONE}>(p);
+                         .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
@@ -72,7 +71,7 @@ extern "C" __global__ void __launch_bounds__(64, 16)
 nst_layer_norm_fwd_bf16w32_n512_block_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_BF16W32, .access = NST_ACCESS_MASKED,
                           .n = 512, .threads = 64, .lanes = 64, .vectors = 1, .cluster = 1, .slots = 0,
-                          .smem = 512, .hint = NST_HINT_NONE}>(p);
+                          .smem = 512, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(64, 16)
@@ -86,7 +85,7 @@ extern "C" __global__ void __launch_bounds__(128, 1)
 nst_layer_norm_fwd_bf16w32_n1024_warp_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_BF16W32, .access = NST_ACCESS_MASKED,
                          .n = 1024, .threads = 128, .lanes = 32, .vectors = 4, .cluster = 1, .slots = 0,
-                         .smem = 0, .hint = NST_HINT_NONE}>(p);
+                         .smem = 0, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
@@ -100,7 +99,7 @@ extern "C" __global__ void __launch_bounds__(64, 8)
 nst_layer_norm_fwd_bf16w32_n1024_block_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_BF16W32, .access = NST_ACCESS_MASKED,
                           .n = 1024, .threads = 64, .lanes = 64, .vectors = 2, .cluster = 1, .slots = 0,
-                          .smem = 512, .hint = NST_HINT_NONE}>(p);
+                          .smem = 512, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(64, 8)
@@ -113,8 +112,8 @@ nst_layer_norm_fwd_bf16w32_n1024_block_unaligned(const __grid_constant__ nst_row
 extern "C" __global__ void __launch_bounds__(64, 8)
 nst_layer_norm_fwd_bf16w32_n1024_persist_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_persist<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_BF16W32, .access = NST_ACCESS_MASKED,
-                            .n = 1024, .threads = 64, .lanes = 64, .vectors = 2, .cluster = 1, .slots = 0,
-                            .smem = 1024, .hint = NST_HINT_NONE}>(p);
+                            .n = 1024, .threads = 64, .lanes = 64, .vectors = 2, .cluster = 1, .slots = 4,
+                            .smem = 9248, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 4)
@@ -131,13 +130,6 @@ nst_layer_norm_fwd_bf16w32_n2048_block_unaligned(const __grid_constant__ nst_row
                           .smem = 1024, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(128, 4)
-nst_layer_norm_fwd_bf16w32_n2048_persist_masked(const __grid_constant__ nst_rows_params p) {
-  nst_rows_persist<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_BF16W32, .access = NST_ACCESS_MASKED,
-                            .n = 2048, .threads = 128, .lanes = 128, .vectors = 2, .cluster = 1, .slots = 0,
-                            .smem = 2048, .hint = NST_HINT_EVICT_LAST}>(p);
-}
-
 extern "C" __global__ void __launch_bounds__(256, 2)
 nst_layer_norm_fwd_bf16w32_n4096_block_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_BF16W32, .access = NST_ACCESS_MASKED,
@@ -150,13 +142,6 @@ nst_layer_norm_fwd_bf16w32_n4096_block_unaligned(const __grid_constant__ nst_row
   nst_rows_block<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_BF16W32, .access = NST_ACCESS_UNALIGNED,
                           .n = 4096, .threads = 256, .lanes = 256, .vectors = 2, .cluster = 1, .slots = 0,
                           .smem = 2048, .hint = NST_HINT_NONE}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(256, 2)
-nst_layer_norm_fwd_bf16w32_n4096_persist_masked(const __grid_constant__ nst_rows_params p) {
-  nst_rows_persist<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_BF16W32, .access = NST_ACCESS_MASKED,
-                            .n = 4096, .threads = 256, .lanes = 256, .vectors = 2, .cluster = 1, .slots = 0,
-                            .smem = 4096, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(256, 2)
@@ -177,7 +162,7 @@ extern "C" __global__ void __launch_bounds__(128, 1)
 nst_layer_norm_fwd_bf16w32_n8192_cluster_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_BF16W32, .access = NST_ACCESS_MASKED,
                             .n = 8192, .threads = 128, .lanes = 128, .vectors = 1, .cluster = 8, .slots = 0,
-                            .smem = 3200, .hint = NST_HINT_NONE}>(p);
+                            .smem = 3200, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
@@ -205,7 +190,7 @@ extern "C" __global__ void __launch_bounds__(256, 1)
 nst_layer_norm_fwd_bf16w32_n16384_cluster_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_BF16W32, .access = NST_ACCESS_MASKED,
                             .n = 16384, .threads = 256, .lanes = 256, .vectors = 1, .cluster = 8, .slots = 0,
-                            .smem = 4224, .hint = NST_HINT_NONE}>(p);
+                            .smem = 4224, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(256, 1)
@@ -215,18 +200,18 @@ nst_layer_norm_fwd_bf16w32_n16384_cluster_unaligned(const __grid_constant__ nst_
                             .vectors = 1, .cluster = 8, .slots = 0, .smem = 4224, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(1024, 1)
+extern "C" __global__ void __launch_bounds__(512, 2)
 nst_layer_norm_fwd_bf16w32_n32768_reread_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_reread<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_BF16W32, .access = NST_ACCESS_MASKED,
-                           .n = 32768, .threads = 1024, .lanes = 1024, .vectors = 1, .cluster = 1, .slots = 0,
-                           .smem = 8192, .hint = NST_HINT_EVICT_LAST}>(p);
+                           .n = 32768, .threads = 512, .lanes = 512, .vectors = 1, .cluster = 1, .slots = 0,
+                           .smem = 4096, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 1)
 nst_layer_norm_fwd_bf16w32_n32768_cluster_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_BF16W32, .access = NST_ACCESS_MASKED,
                             .n = 32768, .threads = 512, .lanes = 512, .vectors = 1, .cluster = 8, .slots = 0,
-                            .smem = 6272, .hint = NST_HINT_NONE}>(p);
+                            .smem = 6272, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 1)
@@ -234,13 +219,6 @@ nst_layer_norm_fwd_bf16w32_n32768_cluster_unaligned(const __grid_constant__ nst_
   nst_rows_cluster<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_BF16W32,
                             .access = NST_ACCESS_UNALIGNED, .n = 32768, .threads = 512, .lanes = 512,
                             .vectors = 1, .cluster = 8, .slots = 0, .smem = 6272, .hint = NST_HINT_NONE}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(544, 1)
-nst_layer_norm_fwd_bf16w32_n32768_ring_masked(const __grid_constant__ nst_rows_params p) {
-  nst_rows_ring<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_BF16W32, .access = NST_ACCESS_MASKED,
-                         .n = 32768, .threads = 544, .lanes = 512, .vectors = 4, .cluster = 2, .slots = 12,
-                         .smem = 229888, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(1024, 1)
@@ -254,7 +232,7 @@ extern "C" __global__ void __launch_bounds__(512, 1)
 nst_layer_norm_fwd_bf16w32_n65536_cluster_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_BF16W32, .access = NST_ACCESS_MASKED,
                             .n = 65536, .threads = 512, .lanes = 512, .vectors = 2, .cluster = 8, .slots = 0,
-                            .smem = 6272, .hint = NST_HINT_NONE}>(p);
+                            .smem = 6272, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 1)
@@ -262,13 +240,6 @@ nst_layer_norm_fwd_bf16w32_n65536_cluster_unaligned(const __grid_constant__ nst_
   nst_rows_cluster<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_BF16W32,
                             .access = NST_ACCESS_UNALIGNED, .n = 65536, .threads = 512, .lanes = 512,
                             .vectors = 2, .cluster = 8, .slots = 0, .smem = 6272, .hint = NST_HINT_NONE}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(544, 1)
-nst_layer_norm_fwd_bf16w32_n65536_ring_masked(const __grid_constant__ nst_rows_params p) {
-  nst_rows_ring<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_BF16W32, .access = NST_ACCESS_MASKED,
-                         .n = 65536, .threads = 544, .lanes = 512, .vectors = 8, .cluster = 2, .slots = 12,
-                         .smem = 229888, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(1024, 1)
@@ -282,7 +253,7 @@ extern "C" __global__ void __launch_bounds__(512, 1)
 nst_layer_norm_fwd_bf16w32_n131072_cluster_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_BF16W32, .access = NST_ACCESS_MASKED,
                             .n = 131072, .threads = 512, .lanes = 512, .vectors = 4, .cluster = 8, .slots = 0,
-                            .smem = 6272, .hint = NST_HINT_NONE}>(p);
+                            .smem = 6272, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 1)
@@ -292,13 +263,6 @@ nst_layer_norm_fwd_bf16w32_n131072_cluster_unaligned(const __grid_constant__ nst
                             .vectors = 4, .cluster = 8, .slots = 0, .smem = 6272, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(544, 1)
-nst_layer_norm_fwd_bf16w32_n131072_ring_masked(const __grid_constant__ nst_rows_params p) {
-  nst_rows_ring<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_BF16W32, .access = NST_ACCESS_MASKED,
-                         .n = 131072, .threads = 544, .lanes = 512, .vectors = 8, .cluster = 4, .slots = 10,
-                         .smem = 229888, .hint = NST_HINT_EVICT_LAST}>(p);
-}
-
 extern "C" __global__ void __launch_bounds__(1024, 1)
 nst_layer_norm_fwd_bf16w32_n262144_reread_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_reread<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_BF16W32, .access = NST_ACCESS_MASKED,
@@ -306,21 +270,14 @@ nst_layer_norm_fwd_bf16w32_n262144_reread_masked(const __grid_constant__ nst_row
                            .smem = 8192, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(544, 1)
-nst_layer_norm_fwd_bf16w32_n262144_ring_masked(const __grid_constant__ nst_rows_params p) {
-  nst_rows_ring<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_BF16W32, .access = NST_ACCESS_MASKED,
-                         .n = 262144, .threads = 544, .lanes = 512, .vectors = 8, .cluster = 8, .slots = 6,
-                         .smem = 229888, .hint = NST_HINT_EVICT_LAST}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(512, 2)
+extern "C" __global__ void __launch_bounds__(512, 1)
 nst_layer_norm_fwd_bf16w32_nany_loop_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_loop<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_BF16W32, .access = NST_ACCESS_MASKED,
                          .n = 0, .threads = 512, .lanes = 512, .vectors = 1, .cluster = 8, .slots = 0,
-                         .smem = 6272, .hint = NST_HINT_NONE}>(p);
+                         .smem = 6272, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(512, 2)
+extern "C" __global__ void __launch_bounds__(512, 1)
 nst_layer_norm_fwd_bf16w32_nany_loop_unaligned(const __grid_constant__ nst_rows_params p) {
   nst_rows_loop<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_BF16W32, .access = NST_ACCESS_UNALIGNED,
                          .n = 0, .threads = 512, .lanes = 512, .vectors = 1, .cluster = 8, .slots = 0,

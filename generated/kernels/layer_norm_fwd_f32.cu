@@ -9,21 +9,20 @@
 #include "rows_loop.cuh"
 #include "rows_persist.cuh"
 #include "rows_reread.cuh"
-#include "rows_ring.cuh"
 #include "rows_warp.cuh"
 
 extern "C" __global__ void __launch_bounds__(128, 1)
 nst_layer_norm_fwd_f32_n64_warp_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_EXACT, .n = 64,
                          .threads = 128, .lanes = 8, .vectors = 2, .cluster = 1, .slots = 0, .smem = 0,
-                         .hint = NST_HINT_NONE}>(p);
+                         .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
 nst_layer_norm_fwd_f32_n64_warp_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_MASKED,
                          .n = 64, .threads = 128, .lanes = 8, .vectors = 2, .cluster = 1, .slots = 0, .smem = 0,
-                         .hint = NST_HINT_NONE}>(p);
+                         .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
@@ -37,14 +36,14 @@ extern "C" __global__ void __launch_bounds__(128, 1)
 nst_layer_norm_fwd_f32_n128_warp_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_EXACT,
                          .n = 128, .threads = 128, .lanes = 8, .vectors = 4, .cluster = 1, .slots = 0, .smem = 0,
-                         .hint = NST_HINT_NONE}>(p);
+                         .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
 nst_layer_norm_fwd_f32_n128_warp_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_MASKED,
                          .n = 128, .threads = 128, .lanes = 8, .vectors = 4, .cluster = 1, .slots = 0, .smem = 0,
-                         .hint = NST_HINT_NONE}>(p);
+                         .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
@@ -58,14 +57,14 @@ extern "C" __global__ void __launch_bounds__(128, 1)
 nst_layer_norm_fwd_f32_n256_warp_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_EXACT,
                          .n = 256, .threads = 128, .lanes = 16, .vectors = 4, .cluster = 1, .slots = 0, .smem = 0,
-                         .hint = NST_HINT_NONE}>(p);
+                         .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
 nst_layer_norm_fwd_f32_n256_warp_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_MASKED,
                          .n = 256, .threads = 128, .lanes = 16, .vectors = 4, .cluster = 1, .slots = 0, .smem = 0,
-                         .hint = NST_HINT_NONE}>(p);
+                         .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
@@ -79,14 +78,14 @@ extern "C" __global__ void __launch_bounds__(64, 24)
 nst_layer_norm_fwd_f32_n256_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_EXACT,
                           .n = 256, .threads = 64, .lanes = 64, .vectors = 1, .cluster = 1, .slots = 0,
-                          .smem = 512, .hint = NST_HINT_NONE}>(p);
+                          .smem = 512, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(64, 24)
 nst_layer_norm_fwd_f32_n256_block_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_MASKED,
                           .n = 256, .threads = 64, .lanes = 64, .vectors = 1, .cluster = 1, .slots = 0,
-                          .smem = 512, .hint = NST_HINT_NONE}>(p);
+                          .smem = 512, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(64, 16)
@@ -100,14 +99,14 @@ extern "C" __global__ void __launch_bounds__(128, 1)
 nst_layer_norm_fwd_f32_n512_warp_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_EXACT,
                          .n = 512, .threads = 128, .lanes = 32, .vectors = 4, .cluster = 1, .slots = 0, .smem = 0,
-                         .hint = NST_HINT_NONE}>(p);
+                         .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
 nst_layer_norm_fwd_f32_n512_warp_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_MASKED,
                          .n = 512, .threads = 128, .lanes = 32, .vectors = 4, .cluster = 1, .slots = 0, .smem = 0,
-                         .hint = NST_HINT_NONE}>(p);
+                         .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
@@ -121,14 +120,14 @@ extern "C" __global__ void __launch_bounds__(64, 16)
 nst_layer_norm_fwd_f32_n512_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_EXACT,
                           .n = 512, .threads = 64, .lanes = 64, .vectors = 2, .cluster = 1, .slots = 0,
-                          .smem = 512, .hint = NST_HINT_NONE}>(p);
+                          .smem = 512, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(64, 16)
 nst_layer_norm_fwd_f32_n512_block_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_MASKED,
                           .n = 512, .threads = 64, .lanes = 64, .vectors = 2, .cluster = 1, .slots = 0,
-                          .smem = 512, .hint = NST_HINT_NONE}>(p);
+                          .smem = 512, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(64, 16)
@@ -141,43 +140,43 @@ nst_layer_norm_fwd_f32_n512_block_unaligned(const __grid_constant__ nst_rows_par
 extern "C" __global__ void __launch_bounds__(64, 8)
 nst_layer_norm_fwd_f32_n512_persist_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_persist<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_EXACT,
-                            .n = 512, .threads = 64, .lanes = 64, .vectors = 2, .cluster = 1, .slots = 0,
-                            .smem = 1024, .hint = NST_HINT_NONE}>(p);
+                            .n = 512, .threads = 64, .lanes = 64, .vectors = 2, .cluster = 1, .slots = 4,
+                            .smem = 9248, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(64, 8)
 nst_layer_norm_fwd_f32_n512_persist_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_persist<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_MASKED,
-                            .n = 512, .threads = 64, .lanes = 64, .vectors = 2, .cluster = 1, .slots = 0,
-                            .smem = 1024, .hint = NST_HINT_NONE}>(p);
+                            .n = 512, .threads = 64, .lanes = 64, .vectors = 2, .cluster = 1, .slots = 4,
+                            .smem = 9248, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
 nst_layer_norm_fwd_f32_n768_warp_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_EXACT,
                          .n = 768, .threads = 128, .lanes = 32, .vectors = 6, .cluster = 1, .slots = 0, .smem = 0,
-                         .hint = NST_HINT_NONE}>(p);
+                         .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(64, 8)
 nst_layer_norm_fwd_f32_n768_block_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_block<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_EXACT,
                           .n = 768, .threads = 64, .lanes = 64, .vectors = 3, .cluster = 1, .slots = 0,
-                          .smem = 512, .hint = NST_HINT_NONE}>(p);
+                          .smem = 512, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(64, 8)
 nst_layer_norm_fwd_f32_n768_persist_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_persist<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_EXACT,
-                            .n = 768, .threads = 64, .lanes = 64, .vectors = 3, .cluster = 1, .slots = 0,
-                            .smem = 1024, .hint = NST_HINT_NONE}>(p);
+                            .n = 768, .threads = 64, .lanes = 64, .vectors = 3, .cluster = 1, .slots = 4,
+                            .smem = 13344, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
 nst_layer_norm_fwd_f32_n1024_warp_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_EXACT,
                          .n = 1024, .threads = 128, .lanes = 32, .vectors = 8, .cluster = 1, .slots = 0,
-                         .smem = 0, .hint = NST_HINT_NONE}>(p);
+                         .smem = 0, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 8)
@@ -201,18 +200,25 @@ nst_layer_norm_fwd_f32_n1024_block_unaligned(const __grid_constant__ nst_rows_pa
                           .smem = 1024, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(128, 4)
+extern "C" __global__ void __launch_bounds__(64, 8)
 nst_layer_norm_fwd_f32_n1024_persist_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_persist<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_EXACT,
-                            .n = 1024, .threads = 128, .lanes = 128, .vectors = 2, .cluster = 1, .slots = 0,
-                            .smem = 2048, .hint = NST_HINT_EVICT_LAST}>(p);
+                            .n = 1024, .threads = 64, .lanes = 64, .vectors = 4, .cluster = 1, .slots = 4,
+                            .smem = 17440, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(128, 4)
+extern "C" __global__ void __launch_bounds__(64, 8)
 nst_layer_norm_fwd_f32_n1024_persist_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_persist<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_MASKED,
-                            .n = 1024, .threads = 128, .lanes = 128, .vectors = 2, .cluster = 1, .slots = 0,
-                            .smem = 2048, .hint = NST_HINT_EVICT_LAST}>(p);
+                            .n = 1024, .threads = 64, .lanes = 64, .vectors = 4, .cluster = 1, .slots = 4,
+                            .smem = 17440, .hint = NST_HINT_EVICT_LAST}>(p);
+}
+
+extern "C" __global__ void __launch_bounds__(128, 1)
+nst_layer_norm_fwd_f32_n1152_warp_exact(const __grid_constant__ nst_rows_params p) {
+  nst_rows_warp<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_EXACT,
+                         .n = 1152, .threads = 128, .lanes = 32, .vectors = 9, .cluster = 1, .slots = 0,
+                         .smem = 0, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(64, 8)
@@ -222,11 +228,11 @@ nst_layer_norm_fwd_f32_n1152_block_exact(const __grid_constant__ nst_rows_params
                           .smem = 512, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(128, 4)
+extern "C" __global__ void __launch_bounds__(64, 8)
 nst_layer_norm_fwd_f32_n1152_persist_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_persist<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_EXACT,
-                            .n = 1152, .threads = 128, .lanes = 128, .vectors = 3, .cluster = 1, .slots = 0,
-                            .smem = 2048, .hint = NST_HINT_EVICT_LAST}>(p);
+                            .n = 1152, .threads = 64, .lanes = 64, .vectors = 5, .cluster = 1, .slots = 4,
+                            .smem = 21536, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 4)
@@ -239,8 +245,8 @@ nst_layer_norm_fwd_f32_n1536_block_exact(const __grid_constant__ nst_rows_params
 extern "C" __global__ void __launch_bounds__(128, 4)
 nst_layer_norm_fwd_f32_n1536_persist_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_persist<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_EXACT,
-                            .n = 1536, .threads = 128, .lanes = 128, .vectors = 3, .cluster = 1, .slots = 0,
-                            .smem = 2048, .hint = NST_HINT_EVICT_LAST}>(p);
+                            .n = 1536, .threads = 128, .lanes = 128, .vectors = 3, .cluster = 1, .slots = 4,
+                            .smem = 26656, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(256, 4)
@@ -264,25 +270,25 @@ nst_layer_norm_fwd_f32_n2048_block_unaligned(const __grid_constant__ nst_rows_pa
                           .smem = 2048, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(256, 2)
+extern "C" __global__ void __launch_bounds__(128, 4)
 nst_layer_norm_fwd_f32_n2048_persist_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_persist<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_EXACT,
-                            .n = 2048, .threads = 256, .lanes = 256, .vectors = 2, .cluster = 1, .slots = 0,
-                            .smem = 4096, .hint = NST_HINT_EVICT_LAST}>(p);
+                            .n = 2048, .threads = 128, .lanes = 128, .vectors = 4, .cluster = 1, .slots = 4,
+                            .smem = 34848, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(256, 2)
+extern "C" __global__ void __launch_bounds__(128, 4)
 nst_layer_norm_fwd_f32_n2048_persist_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_persist<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_MASKED,
-                            .n = 2048, .threads = 256, .lanes = 256, .vectors = 2, .cluster = 1, .slots = 0,
-                            .smem = 4096, .hint = NST_HINT_EVICT_LAST}>(p);
+                            .n = 2048, .threads = 128, .lanes = 128, .vectors = 4, .cluster = 1, .slots = 4,
+                            .smem = 34848, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(64, 1)
 nst_layer_norm_fwd_f32_n2048_cluster_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_EXACT,
                             .n = 2048, .threads = 64, .lanes = 64, .vectors = 1, .cluster = 8, .slots = 0,
-                            .smem = 2688, .hint = NST_HINT_NONE}>(p);
+                            .smem = 2688, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 4)
@@ -292,18 +298,18 @@ nst_layer_norm_fwd_f32_n2560_block_exact(const __grid_constant__ nst_rows_params
                           .smem = 1024, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(256, 2)
+extern "C" __global__ void __launch_bounds__(128, 4)
 nst_layer_norm_fwd_f32_n2560_persist_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_persist<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_EXACT,
-                            .n = 2560, .threads = 256, .lanes = 256, .vectors = 3, .cluster = 1, .slots = 0,
-                            .smem = 4096, .hint = NST_HINT_EVICT_LAST}>(p);
+                            .n = 2560, .threads = 128, .lanes = 128, .vectors = 5, .cluster = 1, .slots = 4,
+                            .smem = 43040, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
 nst_layer_norm_fwd_f32_n2560_cluster_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_EXACT,
                             .n = 2560, .threads = 128, .lanes = 128, .vectors = 1, .cluster = 8, .slots = 0,
-                            .smem = 3200, .hint = NST_HINT_NONE}>(p);
+                            .smem = 3200, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(256, 2)
@@ -316,15 +322,15 @@ nst_layer_norm_fwd_f32_n3072_block_exact(const __grid_constant__ nst_rows_params
 extern "C" __global__ void __launch_bounds__(256, 2)
 nst_layer_norm_fwd_f32_n3072_persist_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_persist<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_EXACT,
-                            .n = 3072, .threads = 256, .lanes = 256, .vectors = 3, .cluster = 1, .slots = 0,
-                            .smem = 4096, .hint = NST_HINT_EVICT_LAST}>(p);
+                            .n = 3072, .threads = 256, .lanes = 256, .vectors = 3, .cluster = 1, .slots = 4,
+                            .smem = 53280, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
 nst_layer_norm_fwd_f32_n3072_cluster_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_EXACT,
                             .n = 3072, .threads = 128, .lanes = 128, .vectors = 1, .cluster = 8, .slots = 0,
-                            .smem = 3200, .hint = NST_HINT_NONE}>(p);
+                            .smem = 3200, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(256, 2)
@@ -348,6 +354,20 @@ nst_layer_norm_fwd_f32_n4096_block_unaligned(const __grid_constant__ nst_rows_pa
                           .smem = 2048, .hint = NST_HINT_NONE}>(p);
 }
 
+extern "C" __global__ void __launch_bounds__(256, 2)
+nst_layer_norm_fwd_f32_n4096_persist_exact(const __grid_constant__ nst_rows_params p) {
+  nst_rows_persist<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_EXACT,
+                            .n = 4096, .threads = 256, .lanes = 256, .vectors = 4, .cluster = 1, .slots = 4,
+                            .smem = 69664, .hint = NST_HINT_EVICT_LAST}>(p);
+}
+
+extern "C" __global__ void __launch_bounds__(256, 2)
+nst_layer_norm_fwd_f32_n4096_persist_masked(const __grid_constant__ nst_rows_params p) {
+  nst_rows_persist<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_MASKED,
+                            .n = 4096, .threads = 256, .lanes = 256, .vectors = 4, .cluster = 1, .slots = 4,
+                            .smem = 69664, .hint = NST_HINT_EVICT_LAST}>(p);
+}
+
 extern "C" __global__ void __launch_bounds__(512, 2)
 nst_layer_norm_fwd_f32_n4096_reread_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_reread<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_EXACT,
@@ -359,14 +379,14 @@ extern "C" __global__ void __launch_bounds__(128, 1)
 nst_layer_norm_fwd_f32_n4096_cluster_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_EXACT,
                             .n = 4096, .threads = 128, .lanes = 128, .vectors = 1, .cluster = 8, .slots = 0,
-                            .smem = 3200, .hint = NST_HINT_NONE}>(p);
+                            .smem = 3200, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
 nst_layer_norm_fwd_f32_n4096_cluster_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_MASKED,
                             .n = 4096, .threads = 128, .lanes = 128, .vectors = 1, .cluster = 8, .slots = 0,
-                            .smem = 3200, .hint = NST_HINT_NONE}>(p);
+                            .smem = 3200, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
@@ -383,11 +403,11 @@ nst_layer_norm_fwd_f32_n5120_block_exact(const __grid_constant__ nst_rows_params
                           .smem = 2048, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(512, 1)
+extern "C" __global__ void __launch_bounds__(256, 2)
 nst_layer_norm_fwd_f32_n5120_persist_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_persist<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_EXACT,
-                            .n = 5120, .threads = 512, .lanes = 512, .vectors = 3, .cluster = 1, .slots = 0,
-                            .smem = 8192, .hint = NST_HINT_EVICT_LAST}>(p);
+                            .n = 5120, .threads = 256, .lanes = 256, .vectors = 5, .cluster = 1, .slots = 4,
+                            .smem = 86048, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 2)
@@ -401,7 +421,7 @@ extern "C" __global__ void __launch_bounds__(256, 1)
 nst_layer_norm_fwd_f32_n5120_cluster_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_EXACT,
                             .n = 5120, .threads = 256, .lanes = 256, .vectors = 1, .cluster = 8, .slots = 0,
-                            .smem = 4224, .hint = NST_HINT_NONE}>(p);
+                            .smem = 4224, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 1)
@@ -414,8 +434,8 @@ nst_layer_norm_fwd_f32_n6144_block_exact(const __grid_constant__ nst_rows_params
 extern "C" __global__ void __launch_bounds__(512, 1)
 nst_layer_norm_fwd_f32_n6144_persist_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_persist<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_EXACT,
-                            .n = 6144, .threads = 512, .lanes = 512, .vectors = 3, .cluster = 1, .slots = 0,
-                            .smem = 8192, .hint = NST_HINT_EVICT_LAST}>(p);
+                            .n = 6144, .threads = 512, .lanes = 512, .vectors = 3, .cluster = 1, .slots = 4,
+                            .smem = 106528, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 2)
@@ -429,7 +449,7 @@ extern "C" __global__ void __launch_bounds__(256, 1)
 nst_layer_norm_fwd_f32_n6144_cluster_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_EXACT,
                             .n = 6144, .threads = 256, .lanes = 256, .vectors = 1, .cluster = 8, .slots = 0,
-                            .smem = 4224, .hint = NST_HINT_NONE}>(p);
+                            .smem = 4224, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 1)
@@ -453,6 +473,20 @@ nst_layer_norm_fwd_f32_n8192_block_unaligned(const __grid_constant__ nst_rows_pa
                           .smem = 4096, .hint = NST_HINT_NONE}>(p);
 }
 
+extern "C" __global__ void __launch_bounds__(512, 1)
+nst_layer_norm_fwd_f32_n8192_persist_exact(const __grid_constant__ nst_rows_params p) {
+  nst_rows_persist<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_EXACT,
+                            .n = 8192, .threads = 512, .lanes = 512, .vectors = 4, .cluster = 1, .slots = 4,
+                            .smem = 139296, .hint = NST_HINT_EVICT_LAST}>(p);
+}
+
+extern "C" __global__ void __launch_bounds__(512, 1)
+nst_layer_norm_fwd_f32_n8192_persist_masked(const __grid_constant__ nst_rows_params p) {
+  nst_rows_persist<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_MASKED,
+                            .n = 8192, .threads = 512, .lanes = 512, .vectors = 4, .cluster = 1, .slots = 4,
+                            .smem = 139296, .hint = NST_HINT_EVICT_LAST}>(p);
+}
+
 extern "C" __global__ void __launch_bounds__(512, 2)
 nst_layer_norm_fwd_f32_n8192_reread_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_reread<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_EXACT,
@@ -464,14 +498,14 @@ extern "C" __global__ void __launch_bounds__(256, 1)
 nst_layer_norm_fwd_f32_n8192_cluster_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_EXACT,
                             .n = 8192, .threads = 256, .lanes = 256, .vectors = 1, .cluster = 8, .slots = 0,
-                            .smem = 4224, .hint = NST_HINT_NONE}>(p);
+                            .smem = 4224, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(256, 1)
 nst_layer_norm_fwd_f32_n8192_cluster_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_MASKED,
                             .n = 8192, .threads = 256, .lanes = 256, .vectors = 1, .cluster = 8, .slots = 0,
-                            .smem = 4224, .hint = NST_HINT_NONE}>(p);
+                            .smem = 4224, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(256, 1)
@@ -481,46 +515,46 @@ nst_layer_norm_fwd_f32_n8192_cluster_unaligned(const __grid_constant__ nst_rows_
                             .smem = 4224, .hint = NST_HINT_NONE}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(1024, 1)
+extern "C" __global__ void __launch_bounds__(512, 2)
 nst_layer_norm_fwd_f32_n12288_reread_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_reread<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_EXACT,
-                           .n = 12288, .threads = 1024, .lanes = 1024, .vectors = 2, .cluster = 1, .slots = 0,
-                           .smem = 8192, .hint = NST_HINT_EVICT_LAST}>(p);
+                           .n = 12288, .threads = 512, .lanes = 512, .vectors = 2, .cluster = 1, .slots = 0,
+                           .smem = 4096, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 1)
 nst_layer_norm_fwd_f32_n12288_cluster_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_EXACT,
                             .n = 12288, .threads = 512, .lanes = 512, .vectors = 1, .cluster = 8, .slots = 0,
-                            .smem = 6272, .hint = NST_HINT_NONE}>(p);
+                            .smem = 6272, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(1024, 1)
+extern "C" __global__ void __launch_bounds__(512, 2)
 nst_layer_norm_fwd_f32_n16384_reread_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_reread<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_EXACT,
-                           .n = 16384, .threads = 1024, .lanes = 1024, .vectors = 2, .cluster = 1, .slots = 0,
-                           .smem = 8192, .hint = NST_HINT_EVICT_LAST}>(p);
+                           .n = 16384, .threads = 512, .lanes = 512, .vectors = 2, .cluster = 1, .slots = 0,
+                           .smem = 4096, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(1024, 1)
+extern "C" __global__ void __launch_bounds__(512, 2)
 nst_layer_norm_fwd_f32_n16384_reread_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_reread<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_MASKED,
-                           .n = 16384, .threads = 1024, .lanes = 1024, .vectors = 2, .cluster = 1, .slots = 0,
-                           .smem = 8192, .hint = NST_HINT_EVICT_LAST}>(p);
+                           .n = 16384, .threads = 512, .lanes = 512, .vectors = 2, .cluster = 1, .slots = 0,
+                           .smem = 4096, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 1)
 nst_layer_norm_fwd_f32_n16384_cluster_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_EXACT,
                             .n = 16384, .threads = 512, .lanes = 512, .vectors = 1, .cluster = 8, .slots = 0,
-                            .smem = 6272, .hint = NST_HINT_NONE}>(p);
+                            .smem = 6272, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 1)
 nst_layer_norm_fwd_f32_n16384_cluster_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_MASKED,
                             .n = 16384, .threads = 512, .lanes = 512, .vectors = 1, .cluster = 8, .slots = 0,
-                            .smem = 6272, .hint = NST_HINT_NONE}>(p);
+                            .smem = 6272, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 1)
@@ -528,20 +562,6 @@ nst_layer_norm_fwd_f32_n16384_cluster_unaligned(const __grid_constant__ nst_rows
   nst_rows_cluster<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_UNALIGNED,
                             .n = 16384, .threads = 512, .lanes = 512, .vectors = 1, .cluster = 8, .slots = 0,
                             .smem = 6272, .hint = NST_HINT_NONE}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(544, 1)
-nst_layer_norm_fwd_f32_n16384_ring_exact(const __grid_constant__ nst_rows_params p) {
-  nst_rows_ring<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_EXACT,
-                         .n = 16384, .threads = 544, .lanes = 512, .vectors = 4, .cluster = 2, .slots = 12,
-                         .smem = 229888, .hint = NST_HINT_EVICT_LAST}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(544, 1)
-nst_layer_norm_fwd_f32_n16384_ring_masked(const __grid_constant__ nst_rows_params p) {
-  nst_rows_ring<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_MASKED,
-                         .n = 16384, .threads = 544, .lanes = 512, .vectors = 4, .cluster = 2, .slots = 12,
-                         .smem = 229888, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(1024, 1)
@@ -562,14 +582,14 @@ extern "C" __global__ void __launch_bounds__(512, 1)
 nst_layer_norm_fwd_f32_n32768_cluster_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_EXACT,
                             .n = 32768, .threads = 512, .lanes = 512, .vectors = 2, .cluster = 8, .slots = 0,
-                            .smem = 6272, .hint = NST_HINT_NONE}>(p);
+                            .smem = 6272, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 1)
 nst_layer_norm_fwd_f32_n32768_cluster_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_MASKED,
                             .n = 32768, .threads = 512, .lanes = 512, .vectors = 2, .cluster = 8, .slots = 0,
-                            .smem = 6272, .hint = NST_HINT_NONE}>(p);
+                            .smem = 6272, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 1)
@@ -577,20 +597,6 @@ nst_layer_norm_fwd_f32_n32768_cluster_unaligned(const __grid_constant__ nst_rows
   nst_rows_cluster<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_UNALIGNED,
                             .n = 32768, .threads = 512, .lanes = 512, .vectors = 2, .cluster = 8, .slots = 0,
                             .smem = 6272, .hint = NST_HINT_NONE}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(544, 1)
-nst_layer_norm_fwd_f32_n32768_ring_exact(const __grid_constant__ nst_rows_params p) {
-  nst_rows_ring<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_EXACT,
-                         .n = 32768, .threads = 544, .lanes = 512, .vectors = 8, .cluster = 2, .slots = 12,
-                         .smem = 229888, .hint = NST_HINT_EVICT_LAST}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(544, 1)
-nst_layer_norm_fwd_f32_n32768_ring_masked(const __grid_constant__ nst_rows_params p) {
-  nst_rows_ring<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_MASKED,
-                         .n = 32768, .threads = 544, .lanes = 512, .vectors = 8, .cluster = 2, .slots = 12,
-                         .smem = 229888, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(1024, 1)
@@ -611,14 +617,14 @@ extern "C" __global__ void __launch_bounds__(512, 1)
 nst_layer_norm_fwd_f32_n65536_cluster_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_EXACT,
                             .n = 65536, .threads = 512, .lanes = 512, .vectors = 4, .cluster = 8, .slots = 0,
-                            .smem = 6272, .hint = NST_HINT_NONE}>(p);
+                            .smem = 6272, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 1)
 nst_layer_norm_fwd_f32_n65536_cluster_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_cluster<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_MASKED,
                             .n = 65536, .threads = 512, .lanes = 512, .vectors = 4, .cluster = 8, .slots = 0,
-                            .smem = 6272, .hint = NST_HINT_NONE}>(p);
+                            .smem = 6272, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 1)
@@ -626,20 +632,6 @@ nst_layer_norm_fwd_f32_n65536_cluster_unaligned(const __grid_constant__ nst_rows
   nst_rows_cluster<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_UNALIGNED,
                             .n = 65536, .threads = 512, .lanes = 512, .vectors = 4, .cluster = 8, .slots = 0,
                             .smem = 6272, .hint = NST_HINT_NONE}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(544, 1)
-nst_layer_norm_fwd_f32_n65536_ring_exact(const __grid_constant__ nst_rows_params p) {
-  nst_rows_ring<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_EXACT,
-                         .n = 65536, .threads = 544, .lanes = 512, .vectors = 8, .cluster = 4, .slots = 10,
-                         .smem = 229888, .hint = NST_HINT_EVICT_LAST}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(544, 1)
-nst_layer_norm_fwd_f32_n65536_ring_masked(const __grid_constant__ nst_rows_params p) {
-  nst_rows_ring<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_MASKED,
-                         .n = 65536, .threads = 544, .lanes = 512, .vectors = 8, .cluster = 4, .slots = 10,
-                         .smem = 229888, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(1024, 1)
@@ -656,20 +648,6 @@ nst_layer_norm_fwd_f32_n131072_reread_masked(const __grid_constant__ nst_rows_pa
                            .smem = 8192, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(544, 1)
-nst_layer_norm_fwd_f32_n131072_ring_exact(const __grid_constant__ nst_rows_params p) {
-  nst_rows_ring<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_EXACT,
-                         .n = 131072, .threads = 544, .lanes = 512, .vectors = 8, .cluster = 8, .slots = 6,
-                         .smem = 229888, .hint = NST_HINT_EVICT_LAST}>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(544, 1)
-nst_layer_norm_fwd_f32_n131072_ring_masked(const __grid_constant__ nst_rows_params p) {
-  nst_rows_ring<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_MASKED,
-                         .n = 131072, .threads = 544, .lanes = 512, .vectors = 8, .cluster = 8, .slots = 6,
-                         .smem = 229888, .hint = NST_HINT_EVICT_LAST}>(p);
-}
-
 extern "C" __global__ void __launch_bounds__(1024, 1)
 nst_layer_norm_fwd_f32_n262144_reread_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_reread<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_EXACT,
@@ -684,14 +662,14 @@ nst_layer_norm_fwd_f32_n262144_reread_masked(const __grid_constant__ nst_rows_pa
                            .smem = 8192, .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(512, 2)
+extern "C" __global__ void __launch_bounds__(512, 1)
 nst_layer_norm_fwd_f32_nany_loop_masked(const __grid_constant__ nst_rows_params p) {
   nst_rows_loop<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_MASKED, .n = 0,
                          .threads = 512, .lanes = 512, .vectors = 2, .cluster = 8, .slots = 0, .smem = 6272,
-                         .hint = NST_HINT_NONE}>(p);
+                         .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(512, 2)
+extern "C" __global__ void __launch_bounds__(512, 1)
 nst_layer_norm_fwd_f32_nany_loop_unaligned(const __grid_constant__ nst_rows_params p) {
   nst_rows_loop<nst_cell{.op = NST_OP_LAYER_NORM_FWD, .types = NST_TYPES_F32, .access = NST_ACCESS_UNALIGNED,
                          .n = 0, .threads = 512, .lanes = 512, .vectors = 2, .cluster = 8, .slots = 0,

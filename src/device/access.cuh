@@ -107,13 +107,14 @@ NST_DEVICE nst_vec nst_load_row(const char *row, uint32_t v, uint32_t n, bool in
     return nst_load_vec<HINT>(at, policy);
 }
 
-template <nst_cell C> NST_DEVICE void nst_store_row(char *row, uint32_t v, uint32_t n, bool inside, nst_vec value) {
+template <nst_cell C, nst_hint HINT = NST_HINT_NONE>
+NST_DEVICE void nst_store_row(char *row, uint32_t v, uint32_t n, bool inside, nst_vec value, nst_policy policy = 0) {
   if (!(C.access == NST_ACCESS_EXACT && inside) && v >= nst_vecs<C>(n)) return;
   char *const at = row + (uint64_t)v * 16;
   if constexpr (C.access == NST_ACCESS_UNALIGNED)
     nst_store_elements<nst_data_bytes(C.types)>(at, value, nst_in_vec<C>(v, n));
   else
-    nst_store_vec(at, value);
+    nst_store_vec<HINT>(at, value, policy);
 }
 
 /* The weights of one data vector as they lie in memory. */

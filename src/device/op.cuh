@@ -54,11 +54,11 @@ template <nst_cell C> struct nst_parameters {
  * What the reduction carries of a part of a row. RMSNorm: the sum of squares. The layer norms: the sum of deviations
  * from a pivot, and of their squares.
  *
- * The pivot K is the mean of the row's first vectors, which each warp finds for itself before it looks at its part. So
- * the sums need one exchange, as RMSNorm's, and merging is adding, whatever the parts' sizes. The squares around the
- * mean are S2 - S1^2 / n. What cancels there is n (K - mean)^2, and this is small: it is no more than n / m times the
- * part of the result that the m elements behind the pivot contribute by themselves, and for ordinary rows 1 / m of it.
- * A mean far from 0 costs no digits, since the pivot is near it.
+ * The pivot K is the mean of the row's first vector, which each thread reads for itself. So the sums need one exchange,
+ * as RMSNorm's, and merging is adding, whatever the parts' sizes. The squares around the mean are S2 - S1^2 / n. What
+ * cancels there is n (K - mean)^2, an eighth of the result for an ordinary row of 16-bit elements, and a mean far from
+ * 0 costs no digits, since the pivot is near it. Where more than 3 bits cancel (the row begins with outliers, say) the
+ * sums are taken once more around the mean that the first ones gave: see nst_row_scale.
  */
 template <nst_op OP> struct nst_stat {
   static constexpr uint32_t words = nst_is_centred(OP) ? 2 : 1;
@@ -111,22 +111,41 @@ NST_DEVICE nst_stat<C.op> nst_stat_leaf(nst_values<C.types> s, uint32_t v, uint3
   }
 }
 
-/* What normalising needs of a whole row: the mean as pivot + shift, which is more than f32 holds of it. */
+/* What normalising needs of a whole row: the mean is pivot + shift, which is more than f32 holds of it. */
 struct nst_scale {
   float pivot;
   float shift;
   float rstd;
+  float offset; /* - shift * rstd */
 };
 
-template <nst_cell C>
-NST_DEVICE nst_scale nst_stat_finish(nst_stat<C.op> total, float pivot, const nst_rows_params &p) {
+/*
+ * A row's scale, where total(pivot, again) gives every thread of the row its statistic around a pivot; `again` says
+ * that it is called a second time. Whether that happens depends on the statistic alone, so all threads of the row, and
+ * all strategies, agree.
+ */
+template <nst_cell C, class TOTAL> NST_DEVICE nst_scale nst_row_scale(float pivot, const nst_rows_params &p, TOTAL total) {
   if constexpr (!nst_is_centred(C.op)) {
-    return nst_scale{0.0f, 0.0f, nst_rsqrt(nst_fma(total.w[0], p.inv_n, p.eps))};
+    return nst_scale{0.0f, 0.0f, nst_rsqrt(nst_fma(total(0.0f, false).w[0], p.inv_n, p.eps)), 0.0f};
   } else {
-    const float shift = total.w[0] * p.inv_n;
-    const float squares = total.w[1] - total.w[0] * shift;
-    return nst_scale{pivot, shift, nst_rsqrt(nst_fma(squares < 0.0f ? 0.0f : squares, p.inv_n, p.eps))};
+    for (bool again = false;; again = true) {
+      const nst_stat<C.op> sums = total(pivot, again);
+      const float shift = sums.w[0] * p.inv_n;
+      const float squares = sums.w[1] - sums.w[0] * shift;
+      const bool poor = squares * 8.0f < sums.w[1];
+      /* Rows that share a warp take the second turn together; the good ones get the same sums once more. */
+      if (again || !(C.lanes < 32 ? nst_any(poor) : poor)) {
+        const float rstd = nst_rsqrt(nst_fma(squares < 0.0f ? 0.0f : squares, p.inv_n, p.eps));
+        return nst_scale{pivot, shift, rstd, -(shift * rstd)};
+      }
+      if (poor) pivot = pivot + shift;
+    }
   }
+}
+
+/* The pivot, from the row's first vector. */
+template <nst_cell C> NST_DEVICE float nst_pivot_of(nst_values<C.types> first, const nst_rows_params &p) {
+  return nst_add_halves<C.types>(first) * p.inv_pivot;
 }
 
 /* The row's optional outputs, by one thread. */
@@ -158,7 +177,7 @@ NST_DEVICE nst_vec nst_normalise(nst_values<C.types> s, nst_inputs<C.op> in, nst
   nst_values<C.types> y;
 #pragma unroll
   for (uint32_t i = 0; i < E; i++)
-    y.e[i] = (nst_is_centred(C.op) ? (s.e[i] - scale.pivot) - scale.shift : s.e[i]) * scale.rstd;
+    y.e[i] = nst_is_centred(C.op) ? nst_fma(s.e[i] - scale.pivot, scale.rstd, scale.offset) : s.e[i] * scale.rstd;
   if (C.types != NST_TYPES_F32 && p.flags & NST_FLAG_ROUND_BEFORE_WEIGHT) y = nst_round<C.types>(y);
   if constexpr (PARAMETERS > 0) {
     const nst_values<C.types> weight = nst_unpack_weights<C.types>(parameters.of[0]);
@@ -223,12 +242,12 @@ NST_DEVICE nst_inputs<C.op> nst_load_inputs(const nst_row_pointers<C.op> &at, ui
   return in;
 }
 
-template <nst_cell C>
+template <nst_cell C, nst_hint HINT>
 NST_DEVICE void nst_load_conditioning(nst_inputs<C.op> *in, const nst_row_pointers<C.op> &at, uint32_t v, uint32_t n,
-                                      bool inside) {
+                                      bool inside, nst_policy policy) {
 #pragma unroll
   for (uint32_t i = nst_inputs_of(C.op); i < nst_streams(C.op); i++)
-    if (at.in[i] != nullptr) in->raw[i] = nst_load_row<C, NST_HINT_NONE>(at.in[i], v, n, inside, 0);
+    if (at.in[i] != nullptr) in->raw[i] = nst_load_row<C, HINT>(at.in[i], v, n, inside, policy);
 }
 
 template <nst_cell C>
@@ -240,11 +259,11 @@ NST_DEVICE nst_parameters<C> nst_load_parameters(const nst_rows_params &p, uint3
 }
 
 /* Writes the residual sum of one vector, rounded, where it is wanted. */
-template <nst_cell C>
+template <nst_cell C, nst_hint HINT = NST_HINT_NONE>
 NST_DEVICE void nst_store_residual(const nst_row_pointers<C.op> &at, uint32_t v, uint32_t n, bool inside,
-                                   nst_values<C.types> s) {
+                                   nst_values<C.types> s, nst_policy policy = 0) {
   if constexpr (nst_has_residual(C.op)) {
-    if (at.residual_out != nullptr) nst_store_row<C>(at.residual_out, v, n, inside, nst_pack<C.types>(s));
+    if (at.residual_out != nullptr) nst_store_row<C, HINT>(at.residual_out, v, n, inside, nst_pack<C.types>(s), policy);
   }
 }
 

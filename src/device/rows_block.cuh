@@ -16,10 +16,11 @@ template <nst_cell C> NST_DEVICE void nst_rows_block(const nst_rows_params &p) {
   const nst_row_pointers<C.op> at = nst_row_of<C>(p, row);
   const nst_held<C> held = nst_hold<C>(at, first, n, nst_make_policy<C.hint>());
   nst_dependents_start();
-  const float pivot = nst_held_pivot<C>(held, p);
-  nst_stat<C.op> part = nst_held_stat<C>(held, at, first, n, pivot, p);
-  part = nst_tree_warps<C.op, C.threads / 32>(part, (float *)nst_smem());
-  const nst_scale scale = nst_stat_finish<C>(nst_tree_lanes<C.op, 32>(part), pivot, p);
+  const nst_scale scale = nst_row_scale<C>(nst_held_pivot<C>(held, p), p, [&](float pivot, bool again) {
+    if (again) nst_sync_block(); /* all have read the table */
+    const nst_stat<C.op> part = nst_held_stat<C>(held, at, first, n, pivot, p);
+    return nst_tree_lanes<C.op, 32>(nst_tree_warps<C.op, C.threads / 32>(part, (float *)nst_smem()));
+  });
   if (nst_thread() == 0) nst_store_scale<C>(p, row, scale);
   nst_held_write<C>(held, parameters, at, first, n, scale, p);
 }

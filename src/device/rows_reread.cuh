@@ -13,10 +13,11 @@ template <nst_cell C> NST_DEVICE void nst_rows_reread(const nst_rows_params &p) 
   nst_dependents_start();
   const nst_row_pointers<C.op> at = nst_row_of<C>(p, row);
   const nst_policy policy = nst_make_policy<C.hint>();
-  const float pivot = nst_stream_pivot<C>(at, n, policy, p);
-  nst_stat<C.op> part = nst_stream_stat<C>(at, first, n, pivot, policy, p);
-  part = nst_tree_warps<C.op, C.threads / 32>(part, (float *)nst_smem());
-  const nst_scale scale = nst_stat_finish<C>(nst_tree_lanes<C.op, 32>(part), pivot, p);
+  const nst_scale scale = nst_row_scale<C>(nst_stream_pivot<C>(at, n, policy, p), p, [&](float pivot, bool again) {
+    if (again) nst_sync_block(); /* all have read the table */
+    const nst_stat<C.op> part = nst_stream_stat<C>(at, first, n, pivot, policy, p);
+    return nst_tree_lanes<C.op, 32>(nst_tree_warps<C.op, C.threads / 32>(part, (float *)nst_smem()));
+  });
   if (nst_thread() == 0) nst_store_scale<C>(p, row, scale);
   nst_stream_write<C>(at, first, n, scale, p);
 }

@@ -38,10 +38,9 @@ template <nst_cell C> struct nst_ring {
   static constexpr uint32_t BARRIERS_AT = EXCHANGE_AT + BUFFERS * BUFFER;
   static constexpr uint32_t BYTES = BARRIERS_AT + (2 * C.slots + BUFFERS) * 8;
   /* Parameters stay in registers where they fit beside the rest. */
-  static constexpr bool KEEP_PARAMETERS = C.vectors * STREAMS * nst_weight_vecs(C.types) * nst_parameters_of(C.op) <=
-                                          (nst_is_centred(C.op) ? 4 : 8);
+  static constexpr bool KEEP_PARAMETERS = C.vectors * STREAMS * nst_weight_vecs(C.types) <= 8;
 
-  static_assert(nst_conditioning_of(C.op) == 0, "would take the place of rows in the ring");
+  static_assert(!nst_is_centred(C.op), "may need a row's statistic twice, when other rows are in the ring");
   static_assert(C.threads == CONSUMERS + 32 && (CONSUMERS & (CONSUMERS - 1)) == 0 && C.cluster > 1);
   static_assert(C.access != NST_ACCESS_UNALIGNED && C.vectors % PER_SLOT == 0 && (C.vectors & (C.vectors - 1)) == 0);
   static_assert(C.vectors * COUNT * nst_per_vec(C.types) >= C.n);
@@ -146,11 +145,6 @@ template <nst_cell C> NST_DEVICE nst_stat<C.op> nst_ring_receive(uint32_t buffer
   return nst_tree_lanes<C.op, 32>(nst_tree_fold<C.op, R::WARPS>(column));
 }
 
-/* Vector `lane` of a row, from memory: what its pivot comes from. */
-template <nst_cell C> NST_DEVICE nst_inputs<C.op> nst_ring_behind(const nst_rows_params &p, uint32_t row, uint32_t n) {
-  return nst_load_inputs<C, C.hint>(nst_row_of<C>(p, row), nst_lane(), n, true, nst_make_policy<C.hint>());
-}
-
 /* The consumers. */
 template <nst_cell C>
 NST_DEVICE void nst_ring_consume(const nst_rows_params &p, uint32_t n, uint64_t *full, uint64_t *empty,
@@ -170,27 +164,16 @@ NST_DEVICE void nst_ring_consume(const nst_rows_params &p, uint32_t n, uint64_t 
   nst_scale scale = {};
   nst_row_pointers<C.op> at = nst_row_of<C>(p, start);
   constexpr uint32_t TAIL = (R::LAG + R::CHUNKS - 1) / R::CHUNKS; /* turns that only write */
-  /* Pivots of this turn's row and of those before it that are still to be written, and what the next one's will come
-   * from: read from memory, since the vectors behind it lie in the ring of one block of the cluster alone. */
-  float pivots[TAIL + 1] = {};
-  nst_inputs<C.op> behind = {};
-  if (nst_is_centred(C.op) && rows > 0) behind = nst_ring_behind<C>(p, start, n);
   for (uint64_t turn = 0; turn < (uint64_t)rows + TAIL; turn++) {
-#pragma unroll
-    for (uint32_t i = TAIL; i > 0; i--) pivots[i] = pivots[i - 1];
 #pragma unroll
     for (uint32_t chunk = 0; chunk < R::CHUNKS; chunk++) {
       if (turn < rows) {
-        if (nst_is_centred(C.op) && chunk == 0) {
-          pivots[0] = nst_pivot_of<32>(nst_add_halves<C.types>(nst_sum_inputs<C>(behind, p)), p);
-          if (turn + 1 < rows) behind = nst_ring_behind<C>(p, start + (uint32_t)(turn + 1) * clusters, n);
-        }
         nst_mbarrier_wait(&full[seen.slot], seen.parity);
 #pragma unroll
         for (uint32_t j = 0; j < R::PER_SLOT; j++) {
           const uint32_t i = chunk * R::PER_SLOT + j, v = nst_ring_piece<C>(i) + nst_thread();
           const nst_inputs<C.op> in = nst_ring_read<C>(seen.slot, j, v, vecs);
-          const nst_stat<C.op> leaf = nst_stat_leaf<C>(nst_sum_inputs<C>(in, p), v, n, true, pivots[0]);
+          const nst_stat<C.op> leaf = nst_stat_leaf<C>(nst_sum_inputs<C>(in, p), v, n, true, 0.0f);
           if (i < C.vectors / 2)
             part[i] = leaf;
           else
@@ -208,8 +191,9 @@ NST_DEVICE void nst_ring_consume(const nst_rows_params &p, uint32_t n, uint64_t 
         if (out == 0) {
           const uint32_t row = start + now * clusters;
           at = nst_row_of<C>(p, row);
-          scale = nst_stat_finish<C>(nst_ring_receive<C>(now % R::BUFFERS, now / R::BUFFERS % 2, sent),
-                                     pivots[back], p);
+          scale = nst_row_scale<C>(0.0f, p, [&](float, bool) {
+            return nst_ring_receive<C>(now % R::BUFFERS, now / R::BUFFERS % 2, sent);
+          });
           if (nst_thread() == 0 && nst_cluster_rank() == 0) nst_store_scale<C>(p, row, scale);
         }
 #pragma unroll

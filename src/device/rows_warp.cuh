@@ -21,9 +21,9 @@ template <nst_cell C> NST_DEVICE void nst_rows_warp(const nst_rows_params &p) {
   if (!live) at.residual_out = nullptr;
   const nst_held<C> held = nst_hold<C>(at, first, n, nst_make_policy<C.hint>());
   nst_dependents_start();
-  const float pivot = nst_held_pivot<C>(held, p);
-  const nst_stat<C.op> part = nst_held_stat<C>(held, at, first, n, pivot, p);
-  const nst_scale scale = nst_stat_finish<C>(nst_tree_lanes<C.op, C.lanes>(part), pivot, p);
+  const nst_scale scale = nst_row_scale<C>(nst_held_pivot<C>(held, p), p, [&](float pivot, bool) {
+    return nst_tree_lanes<C.op, C.lanes>(nst_held_stat<C>(held, at, first, n, pivot, p));
+  });
   if (!live) return;
   if (first == 0) nst_store_scale<C>(p, row, scale);
   nst_held_write<C>(held, parameters, at, first, n, scale, p);

@@ -15,11 +15,11 @@ struct alignas(16) nst_vec {
   uint32_t w[4];
 };
 
-/* How a read of streamed data asks the L2 cache to treat its line. */
+/* How an access to streamed data asks the L2 cache to treat its line. */
 enum nst_hint {
   NST_HINT_NONE,
-  NST_HINT_EVICT_LAST,  /* keep: worth 3-4 % on reads wherever more than L2 is streamed */
-  NST_HINT_EVICT_FIRST, /* drop: for the second and last read of a line */
+  NST_HINT_EVICT_LAST,  /* keep: worth 3-7 % on reads of more than a few MB, as lines that were written go first */
+  NST_HINT_EVICT_FIRST, /* drop: for the second and last read of a line, and for stores between the two */
 };
 
 #ifndef __CUDACC__
@@ -61,6 +61,9 @@ NST_DEVICE void nst_sync_some(uint32_t id, uint32_t threads) {
 
 /* The value of lane ^ mask; the whole warp takes part. */
 NST_DEVICE float nst_shuffle_xor(float v, uint32_t mask) { return __shfl_xor_sync(0xffffffffu, v, (int)mask); }
+
+/* Whether it holds in any lane; the whole warp takes part. */
+NST_DEVICE bool nst_any(bool holds) { return __any_sync(0xffffffffu, holds) != 0; }
 
 /* The cluster barrier, split: what is written before arrive is seen by all blocks of the cluster after wait. */
 NST_DEVICE void nst_cluster_arrive(void) { asm volatile("barrier.cluster.arrive.release;" ::: "memory"); }
@@ -106,9 +109,14 @@ NST_DEVICE uint64_t nst_load_u64(const void *p) { return *(const volatile uint64
 NST_DEVICE uint32_t nst_load_u32(const void *p) { return *(const volatile uint32_t *)p; }
 NST_DEVICE uint16_t nst_load_u16(const void *p) { return *(const volatile uint16_t *)p; }
 
-NST_DEVICE void nst_store_vec(void *p, nst_vec v) {
-  asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(p), "r"(v.w[0]), "r"(v.w[1]), "r"(v.w[2]), "r"(v.w[3])
-               : "memory");
+template <nst_hint HINT = NST_HINT_NONE> NST_DEVICE void nst_store_vec(void *p, nst_vec v, nst_policy policy = 0) {
+  if constexpr (HINT == NST_HINT_NONE)
+    asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(p), "r"(v.w[0]), "r"(v.w[1]), "r"(v.w[2]), "r"(v.w[3])
+                 : "memory");
+  else
+    asm volatile("st.global.L2::cache_hint.v4.u32 [%0], {%1, %2, %3, %4}, %5;" ::"l"(p), "r"(v.w[0]), "r"(v.w[1]),
+                 "r"(v.w[2]), "r"(v.w[3]), "l"(policy)
+                 : "memory");
 }
 NST_DEVICE void nst_store_u64(void *p, uint64_t v) { *(volatile uint64_t *)p = v; }
 NST_DEVICE void nst_store_u32(void *p, uint32_t v) { *(volatile uint32_t *)p = v; }
@@ -191,12 +199,26 @@ NST_DEVICE void nst_remote_store_f32(float *p, float v, uint64_t *bar, uint32_t 
                : "memory");
 }
 
+/* The same vector, of which the compiler knows no more: so it is unpacked where it is used, and does not lie unpacked in
+ * twice as many registers until then. */
+NST_DEVICE nst_vec nst_repack(nst_vec v) {
+  asm volatile("" : "+r"(v.w[0]), "+r"(v.w[1]), "+r"(v.w[2]), "+r"(v.w[3]));
+  return v;
+}
+
 /* ---- Arithmetic: one rounding each, never contracted (the build says --fmad=false) ----------------------------- */
 
 NST_DEVICE float nst_fma(float a, float b, float c) { return __fmaf_rn(a, b, c); }
 
-/* 1 / sqrt(v), correctly rounded. */
-NST_DEVICE float nst_rsqrt(float v) { return __frsqrt_rn(v); }
+/* 1 / sqrt(v) within 1 ulp: the hardware's estimate and one step of Newton's, which 0 and infinity (where it gives no
+ * number) do without. A third of the time of the correctly rounded one, and every row waits for it. */
+NST_DEVICE float nst_rsqrt(float v) {
+  float r;
+  asm("rsqrt.approx.f32 %0, %1;" : "=f"(r) : "f"(v));
+  const float error = __fmaf_rn(-(r * v), r, 1.0f);
+  const float better = __fmaf_rn(0.5f * r, error, r);
+  return better == better ? better : r;
+}
 
 NST_DEVICE float nst_bits_f32(uint32_t u) { return __uint_as_float(u); }
 NST_DEVICE uint32_t nst_f32_bits(float f) { return __float_as_uint(f); }

@@ -27,18 +27,6 @@ template <nst_op OP, uint32_t HALF, uint32_t COUNT> NST_DEVICE void nst_tree_hal
   }
 }
 
-/* The same over plain numbers, added. */
-template <uint32_t HALF, uint32_t COUNT> NST_DEVICE float nst_fold(float (&s)[COUNT]) {
-  if constexpr (HALF == 0) {
-    return s[0];
-  } else {
-#pragma unroll
-    for (uint32_t i = 0; i < HALF; i++)
-      if (i + HALF < COUNT) s[i] = s[i] + s[i + HALF];
-    return nst_fold<HALF / 2, COUNT>(s);
-  }
-}
-
 /* Merges COUNT parts whose number is the next bits of v; the missing ones up to a power of two are empty. */
 template <nst_op OP, uint32_t COUNT> NST_DEVICE nst_stat<OP> nst_tree_fold(nst_stat<OP> (&s)[COUNT]) {
   nst_tree_halve<OP, nst_ceil_pow2(COUNT) / 2, COUNT>(s);
@@ -55,14 +43,6 @@ template <nst_op OP, uint32_t LANES> NST_DEVICE nst_stat<OP> nst_tree_lanes(nst_
     s = nst_stat_merge<OP>(s, other);
   }
   return s;
-}
-
-/* The row's pivot, where each of LANES neighbouring lanes has the sum of its vectors lane, lane + LANES, ... of the
- * first NST_PIVOT_VECTORS. */
-template <uint32_t LANES> NST_DEVICE float nst_pivot_of(float sum, const nst_rows_params &p) {
-#pragma unroll
-  for (uint32_t mask = LANES / 2; mask > 0; mask /= 2) sum = sum + nst_shuffle_xor(sum, mask);
-  return sum * p.inv_pivot;
 }
 
 /* A table of statistics in shared memory: [words][COUNT] numbers, so that a warp's access meets each bank once. */

@@ -95,6 +95,10 @@ NST_DEVICE void nst_sync_some(uint32_t id, uint32_t threads) {
   softgpu_barrier(id, threads);
 }
 NST_DEVICE float nst_shuffle_xor(float v, uint32_t mask) { return softgpu_shuffle(v, nst_lane() ^ mask); }
+NST_DEVICE bool nst_any(bool holds) {
+  for (uint32_t mask = 16; mask > 0; mask /= 2) holds |= softgpu_shuffle(holds ? 1.0f : 0.0f, nst_lane() ^ mask) != 0;
+  return holds;
+}
 NST_DEVICE void nst_cluster_arrive(void) { softgpu_cluster_arrive(); }
 NST_DEVICE void nst_cluster_wait(void) { softgpu_cluster_wait(); }
 
@@ -117,7 +121,10 @@ NST_DEVICE uint64_t nst_load_u64(const void *p) { return softgpu_load_global<uin
 NST_DEVICE uint32_t nst_load_u32(const void *p) { return softgpu_load_global<uint32_t>(p); }
 NST_DEVICE uint16_t nst_load_u16(const void *p) { return softgpu_load_global<uint16_t>(p); }
 
-NST_DEVICE void nst_store_vec(void *p, nst_vec v) { softgpu_store_global(p, v); }
+template <nst_hint HINT = NST_HINT_NONE> NST_DEVICE void nst_store_vec(void *p, nst_vec v, nst_policy policy = 0) {
+  if (HINT != NST_HINT_NONE && !policy) softgpu_fail("a store with a cache hint has no policy");
+  softgpu_store_global(p, v);
+}
 NST_DEVICE void nst_store_u64(void *p, uint64_t v) { softgpu_store_global(p, v); }
 NST_DEVICE void nst_store_u32(void *p, uint32_t v) { softgpu_store_global(p, v); }
 NST_DEVICE void nst_store_u16(void *p, uint16_t v) { softgpu_store_global(p, v); }
@@ -155,6 +162,8 @@ NST_DEVICE void nst_bulk_load(void *smem, const void *global, uint32_t bytes, ui
 NST_DEVICE void nst_remote_store_f32(float *p, float v, uint64_t *bar, uint32_t rank) {
   softgpu_remote_store(p, v, bar, rank);
 }
+
+NST_DEVICE nst_vec nst_repack(nst_vec v) { return v; }
 
 /* ---- Arithmetic: what the card's instructions give, bit for bit ----------------------------------------------- */
 

@@ -127,14 +127,17 @@ static void test_parameters(void **state) {
     }
     assert_true(p->weight_offset == (op_has(op, ROWS_WEIGHT) ? call.weight_offset : 1.0f));
     assert_true(p->gate_offset == (op_has(op, ROWS_GATE) ? 0.0f : 1.0f));
-    assert_true(p->eps == 1e-5f && p->inv_n == 1.0f / N && p->inv_pivot == 1.0f / N);
+    assert_true(p->eps == 1e-5f && p->inv_n == 1.0f / N && p->inv_pivot == 1.0f / 8);
     assert_true(p->rows == ROWS && p->n == N && p->flags == 0);
     call.n = 1000, call.rows = 1;
     assert_launched(&call);
-    assert_true(p->inv_n == 1.0f / 1000 && p->inv_pivot == 1.0f / 256); /* 32 vectors of 8 elements */
+    assert_true(p->inv_n == 1.0f / 1000 && p->inv_pivot == 1.0f / 8); /* the elements of a vector */
     call.dtype = NST_DTYPE_F32;
     assert_launched(&call);
-    assert_true(p->inv_pivot == 1.0f / 128);
+    assert_true(p->inv_pivot == 1.0f / 4);
+    call.n = 3;
+    assert_launched(&call);
+    assert_true(p->inv_pivot == 1.0f / 3);
   }
 }
 

@@ -7,8 +7,8 @@
 #ifndef NST_BUILD_ID_H
 #define NST_BUILD_ID_H
 
-#define NST_BUILD_ID "c2f7d75e2ba912fa"
-#define NST_BUILD_ID_KERNEL nst_build_id_c2f7d75e2ba912fa
-#define NST_BUILD_ID_SYMBOL "nst_build_id_c2f7d75e2ba912fa"
+#define NST_BUILD_ID "2ad863e0cab9ac91"
+#define NST_BUILD_ID_KERNEL nst_build_id_2ad863e0cab9ac91
+#define NST_BUILD_ID_SYMBOL "nst_build_id_2ad863e0cab9ac91"
 
 #endif

@@ -11,7 +11,7 @@ extern "C" __global__ void __launch_bounds__(128, 1)
 nst_fused_add_rms_norm_fwd_bf16_n512_warp_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_BF16, .access = NST_ACCESS_EXACT,
                          .n = 512, .threads = 128, .lanes = 16, .vectors = 4, .cluster = 1, .slots = 0, .smem = 0,
-                         .hint = NST_HINT_NONE}>(p);
+                         .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
@@ -25,7 +25,7 @@ extern "C" __global__ void __launch_bounds__(128, 1)
 nst_fused_add_rms_norm_fwd_bf16_n768_warp_exact(const __grid_constant__ nst_rows_params p) {
   nst_rows_warp<nst_cell{.op = NST_OP_FUSED_ADD_RMS_NORM_FWD, .types = NST_TYPES_BF16, .access = NST_ACCESS_EXACT,
                          .n = 768, .threads = 128, .lanes = 32, .vectors = 3, .cluster = 1, .slots = 0, .smem = 0,
-                         .hint = NST_HINT_NONE}>(p);
+                         .hint = NST_HINT_EVICT_LAST}>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(512, 2)
