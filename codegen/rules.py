@@ -102,7 +102,8 @@ def _warp(c: Cell) -> Config | Hole:
 
 def _block(c: Cell) -> Config | Hole:
     """2 or 4 vectors a thread: of 40 shapes 128 x 2 won at 256 vectors, 256 x 2 at 512, 256 x 4 at 1024, and 512 x 4
-    at 2048, or 256 x 8 where that fits the registers (65.1 us for two inputs of 2048 rows, 512 x 4 took 66.2); 512 x 2 at 1024 was 6-25 % slower, 1024 x 1 took twice as long."""
+    at 2048, or 256 x 8 where that fits the registers (65.1 us for two inputs of 2048 rows, 512 x 4 took 66.2); 512 x 2
+    at 1024 was 6-25 % slower, 1024 x 1 took twice as long."""
     v = c.vectors
     if v < 64:
         return Hole("fewer than 64 vectors: too short for a block of 64 threads")
